@@ -57,6 +57,11 @@ class Placement {
       Text text = waiting_.part(0, waiting_.size() - between.size());
       if (can_.system) {
         add_to_first(text);
+      } else if (!placed_.empty() && role_of(placed_.back()) == "user") {
+        Text whole = text_of(placed_.back());
+        whole.append(between, Origin::data);
+        whole.append(text);
+        placed_.back() = with_text(placed_.back(), std::move(whole));
       } else {
         placed_.push_back(make_message("user", std::move(text)));
       }

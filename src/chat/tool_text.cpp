@@ -96,6 +96,11 @@ class Writer {
       add_result(rendered(result_template, {{"text", text_value(message)}}));
       return;
     }
+    if (role_of(message) == "user" && !results_.empty()) {
+      add_result(text_of(message));
+      written_.push_back(with_text(message, std::exchange(results_, Text())));
+      return;
+    }
     end_results();
     if (tool_calls == nullptr || !wanted_.calls) {
       written_.push_back(message);
@@ -110,7 +115,8 @@ class Writer {
     results_.append(text);
   }
 
-  /// Results of one answer's calls are one message: many templates want the turns of user and assistant to alternate.
+  /// Results of one answer's calls are one message, with what the user says after them: many templates want the turns of user and assistant
+  /// to alternate.
   void end_results() {
     if (!results_.empty()) written_.push_back(make_message("user", std::exchange(results_, Text())));
   }

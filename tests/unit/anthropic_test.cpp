@@ -46,7 +46,7 @@ TEST(AnthropicRequest, AConversationWithToolsAndThinking) {
   EXPECT_EQ(
       request.tools,
       R"([{"type":"function","function":{"name":"read","description":"Reads","parameters":{"type": "object", "properties": {"z": {}, "a": {}}}}}])");
-  EXPECT_EQ(Json::parse(request.template_options), Json({{"enable_thinking", true}}));
+  EXPECT_EQ(Json::parse(request.template_options), Json({{"enable_thinking", true}, {"thinking", true}}));
   EXPECT_EQ(request.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(request.max_tokens, 7u);
   EXPECT_EQ(request.sampling.top_k, 3);
@@ -88,9 +88,9 @@ TEST(AnthropicRequest, AnAnswerThatBeginsIsContinuedAndAnEmptyOneIsNot) {
   const auto options = [](const std::string& content) {
     return Json::parse(read_messages(R"([{"role":"user","content":"x"},{"role":"assistant","content":)" + content + "}]").template_options);
   };
-  EXPECT_EQ(options(R"("{")"), Json({{"enable_thinking", false}, {"continue_final_message", true}}));
-  EXPECT_EQ(options(R"("")"), Json({{"enable_thinking", false}}));
-  EXPECT_EQ(options("[]"), Json({{"enable_thinking", false}}));
+  EXPECT_EQ(options(R"("{")"), Json({{"enable_thinking", false}, {"thinking", false}, {"continue_final_message", true}}));
+  EXPECT_EQ(options(R"("")"), Json({{"enable_thinking", false}, {"thinking", false}}));
+  EXPECT_EQ(options("[]"), Json({{"enable_thinking", false}, {"thinking", false}}));
 }
 
 TEST(AnthropicRequest, ThinkingIsOffUnlessItIsAskedFor) {
@@ -98,10 +98,11 @@ TEST(AnthropicRequest, ThinkingIsOffUnlessItIsAskedFor) {
     return Json::parse(read(R"({"messages":[{"role":"user","content":"x"}],)" + members + "}").template_options);
   };
   EXPECT_EQ(options(R"("thinking":{"type":"adaptive"},"output_config":{"effort":"low"})"),
-            Json({{"enable_thinking", true}, {"reasoning_effort", "low"}}));
+            Json({{"enable_thinking", true}, {"thinking", true}, {"reasoning_effort", "low"}}));
   EXPECT_EQ(options(R"("chat_template_kwargs":{"enable_thinking":true,"x":1})"), Json({{"enable_thinking", true}, {"x", 1}}));
-  EXPECT_EQ(options(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}}));
-  EXPECT_EQ(options(R"("chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}}));
+  EXPECT_EQ(options(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"x":1})"),
+            Json({{"x", 1}, {"enable_thinking", false}, {"thinking", false}}));
+  EXPECT_EQ(options(R"("chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}, {"thinking", false}}));
 }
 
 // Prefixes of agents stay cached.

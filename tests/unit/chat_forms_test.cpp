@@ -121,7 +121,7 @@ TEST(ChatForms, SystemMessagesAnywhere) {
   const std::string none =
       "{% for m in messages %}{% if m.role != 'system' %}{{ m.role[0] + ':' + m.content + ';' }}{% endif %}{% endfor %}";
   EXPECT_EQ(text(none, late), "u:one\n\nU;a:A;u:two\n\nU;");
-  EXPECT_EQ(text(none, "[" + user + "," + system_message("two") + "]"), "u:U;u:two;");
+  EXPECT_EQ(text(none, "[" + user + "," + system_message("two") + "]"), "u:U\n\ntwo;");
 }
 
 TEST(ChatForms, ToolsInWordsWhereATemplateWritesNone) {

@@ -314,14 +314,16 @@ bool wants_thinking(const Value& given) {
 
 /// A field of the request counts, and not a variable of the same name in 'chat_template_kwargs'. Without either the model does not think,
 /// as in Anthropic's API.
-std::string read_template_options(const Object& body, bool continued) {
-  std::vector<std::pair<std::string, std::string>> options;
+std::string read_template_options(const Object& body, bool continued, std::vector<std::pair<std::string, std::string>> options) {
   const Value own = body["chat_template_kwargs"];
   if (own && !own.is_object()) refuse_kind(own, "an object");
-  if (const Value thinking = body["thinking"]) {
-    options.emplace_back("enable_thinking", wants_thinking(thinking) ? "true" : "false");
-  } else if (!own || !Object(own)["enable_thinking"]) {
-    options.emplace_back("enable_thinking", "false");
+  const auto says = [&](const char* name) {
+    return (own && Object(own)[name]) || std::ranges::any_of(options, [&](const auto& option) { return option.first == name; });
+  };
+  const Value thinking = body["thinking"];
+  if (thinking || (!says("enable_thinking") && !says("thinking") && !says("reasoning_effort"))) {
+    const bool wanted = thinking && wants_thinking(thinking);
+    for (const char* name : {"enable_thinking", "thinking"}) options.emplace_back(name, wanted ? "true" : "false");  // families differ
   }
   if (continued) options.emplace_back("continue_final_message", "true");
   if (const Value given = body["output_config"]) {
@@ -343,7 +345,7 @@ void read_request(std::string_view text, GenerationRequest& request) {
   const std::vector<Value> messages = items_of(body["messages"]);
   if (messages.empty()) refuse("messages", "'messages' has to be a list with at least one message");
   for (const Value& message : messages) turns.add(message);
-  request.template_options = read_template_options(body, turns.end_with_begun_answer());
+  request.template_options = read_template_options(body, turns.end_with_begun_answer(), std::exchange(request.variables, {}));
   request.messages = turns.json();
   read_tools(body, request);
 }

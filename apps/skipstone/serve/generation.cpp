@@ -58,6 +58,7 @@ class Choice {
 
   /// Called once when the prompt has been read.
   std::function<void()> on_prompt_read;
+  SortedJson used_ids;  ///< of the calls in the conversation
   void run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
            Usage& usage);
 
@@ -177,7 +178,7 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
     SortedJson options = {{"prompt", prompt_end},
                           {"tool_calls", request_.parse_tool_calls},
                           {"id_seed", random_seed()},
-                          {"used_ids", call_ids(request_.messages)},
+                          {"used_ids", used_ids},
                           {"stop", std::exchange(stop, model_.stop_strings)}};
     if (!request_.tools.empty()) options["tools"] = SortedJson::parse(request_.tools);
     parser_.emplace(model_.chat, json_text(options));
@@ -297,10 +298,12 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
     const auto first = std::ranges::find_if(echo_logprobs, [](const TokenLogprobs& token) { return !token.token.empty(); });
     if (first != echo_logprobs.end() && first->token.starts_with(' ') && !echo.starts_with(' ')) first->token.erase(0, 1);
   }
+  const SortedJson used_ids = call_ids(request.messages);
   std::mutex answering;
   Choices choices(request.n, cancellation, offer, [&](std::uint32_t i, const std::function<void()>& on_prompt_read) {
     Choice choice(model, request, i, answer, answering, metrics);
     choice.on_prompt_read = on_prompt_read;
+    choice.used_ids = used_ids;
     if (request.echo) {
       const std::lock_guard lock(answering);
       answer.add(i, {Piece::Kind::text, echo, "", ""}, echo_logprobs);

@@ -237,11 +237,12 @@ constexpr Field fields[] = {
            refuse(n, "a value of 'metadata' has more than {} characters", most_metadata_value);
        }
      }},
-    {"enable_thinking", chat | responses,
+    {"enable_thinking", chat | responses | messages,
      [](Request& r, Name n, const SortedJson& v) {
        for (const char* name : {"enable_thinking", "thinking"}) set_variable(r, name, SortedJson(flag(n, v)));  // families differ in it
      }},
-    {"reasoning_effort", chat, [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(text(n, v))); }},
+    {"reasoning_effort", chat | responses | messages,
+     [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(text(n, v))); }},
     {"reasoning", responses,
      [](Request& r, Name n, const SortedJson& v) {
        if (!v.is_object()) refuse(n, "'reasoning' has to be an object, not {}", name_of(v));
@@ -252,6 +253,12 @@ constexpr Field fields[] = {
      [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(flag(n, v))); }},
     {"continue_final_message", chat | responses,
      [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(flag(n, v))); }},
+    {"continue_final_message", messages,
+     [](Request&, Name n, const SortedJson&) {
+       refuse(n, "'continue_final_message' is not built here: a last turn of the assistant is continued");
+     }},
+    {"add_generation_prompt", messages,
+     [](Request&, Name n, const SortedJson&) { refuse(n, "'add_generation_prompt' is not built here"); }},
     {"chat_template_kwargs", chat | responses,
      [](Request&, Name n, const SortedJson& v) {
        if (!v.is_object()) refuse(n, "'chat_template_kwargs' has to be an object, not {}", name_of(v));
