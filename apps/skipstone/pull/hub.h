@@ -24,7 +24,7 @@ class Hub {
 
   const std::string& address() const { return address_; }
 
-  /// Throws Failure where the hub has no such model or shows it to nobody without another token.
+  /// Throws Failure where the hub has no such model, or does not show it with this token.
   Listing list(const ModelName& model);
 
   /// Fills in what the list did not have. Throws Failure where no answer comes, and for a file whose checksum is not known.

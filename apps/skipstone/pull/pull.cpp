@@ -35,7 +35,7 @@ void add_pull(CLI::App& app, ExitCode& code) {
       ->envname("HF_ENDPOINT")
       ->type_name("URL");
   command->footer(
-      "The path of the file, of a split one that of its first part, goes to standard output. Everywhere else hf:OWNER/NAME:QUANT stands\n"
+      "The path of the file, of a split one that of its first part, goes to standard output. Other commands take hf:OWNER/NAME:QUANT\n"
       "for it. Files are kept in the hub's own cache: HF_HUB_CACHE, HF_HOME/hub, or ~/.cache/huggingface/hub. HF_TOKEN holds a token for\n"
       "models that are not shown to everyone. A fetch that was ended continues at the next start.\n"
       "\nExample:\n  skipstone pull bartowski/SmolLM2-135M-Instruct-GGUF:Q8_0\n  skipstone run -m "

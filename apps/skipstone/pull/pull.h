@@ -12,7 +12,7 @@ namespace cli::pull {
 /// `hub`: its address; "": $HF_ENDPOINT, or the usual one. Throws Failure; of a build without libcurl always.
 std::vector<std::string> fetch(const ModelName& model, const std::string& hub);
 
-/// The same, but where the cache has the model nobody is asked whether there is a newer one.
+/// The same, but a model of the cache is taken without a look for a newer one.
 std::string cached_or_fetched(const std::string& model);
 
 }  // namespace cli::pull

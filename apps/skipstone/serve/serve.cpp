@@ -232,7 +232,7 @@ void add_limits(CLI::App& command, ServeOptions& o) {
       ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("SIZE")
       ->group("Limits");
-  add("--idle-unload", o.idle_minutes, "A model that no request has used for so many minutes is unloaded until it is needed; 0: never")
+  add("--idle-unload", o.idle_minutes, "Minutes without a request after which a model is unloaded until one comes; 0: never")
       ->check(range(0, 1e6))
       ->type_name("MINUTES");
   add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and cached prefixes; 0: one context");
