@@ -176,6 +176,7 @@ std::string Metrics::print(const ServerState& now, const std::vector<ModelState>
   of_models("generated_tokens_total", "counter", "Tokens generated.", [&](std::size_t i) { return models_[i].tokens; });
   print_drafts(text);
   std::vector<skipstone::Json> reports;
+  reports.reserve(models.size());
   for (const ModelState& model : models) reports.push_back(model.engine.empty() ? skipstone::Json() : skipstone::Json::parse(model.engine));
   for (const EngineMetric& metric : engine_metrics) {
     head(text, metric.name, metric.kind, metric.help);
