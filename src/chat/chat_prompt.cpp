@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/escape.h"
 #include "base/log.h"
@@ -41,10 +42,31 @@ std::string words_of(const ChatTemplate& chat_template) {
   return words;
 }
 
+/// The texts in `words` that may be markers: from each opening bracket to each of the next few closing ones. A vocabulary has a million
+/// tokens, each of which is looked up in them.
+std::unordered_set<std::string_view> bracketed(std::string_view words) {
+  constexpr std::size_t most_bytes = 128, most_closings = 4;
+  std::unordered_set<std::string_view> all;
+  for (std::size_t begin = words.find_first_of("<["); begin != words.npos; begin = words.find_first_of("<[", begin + 1)) {
+    const std::string_view rest = words.substr(begin, most_bytes);
+    std::size_t closings = 0;
+    for (std::size_t end = rest.find_first_of(">] \t\r\n"); end != rest.npos && closings < most_closings; ++closings) {
+      if (rest[end] != '>' && rest[end] != ']') break;
+      all.insert(rest.substr(0, end + 1));
+      end = rest.find_first_of(">] \t\r\n", end + 1);
+    }
+  }
+  return all;
+}
+
 /// Whether texts are spelled with the normal token, as with pieces that training found. A token that was added is never reached by merging.
 bool spells(const text::Tokenizer& tokenizer, Token token) {
-  const std::vector<Token> spelled = tokenizer.encode(tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)], false, false);
-  return std::find(spelled.begin(), spelled.end(), token) != spelled.end();
+  try {
+    const std::vector<Token> spelled = tokenizer.encode(tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)], false, false);
+    return std::find(spelled.begin(), spelled.end(), token) != spelled.end();
+  } catch (const Error&) {  // the vocabulary lacks a byte of it
+    return false;
+  }
 }
 
 std::vector<text::Span> trusted_parts(const jinja::Text& text) {
@@ -190,6 +212,7 @@ void ChatPrompt::reserve_markers() {
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   std::string words = words_of(*template_);
   if (tool_template_) words += words_of(*tool_template_);
+  const std::unordered_set<std::string_view> markers = bracketed(words);
   std::string normal;
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     const auto token = static_cast<Token>(i);
@@ -197,7 +220,7 @@ void ChatPrompt::reserve_markers() {
     if (!text::is_marker(marker)) continue;
     const text::TokenType type = type_of(vocabulary, i);
     if (type == text::TokenType::user_defined && (holds(*template_, marker) || holds(tool_template(), marker))) reserved_.push_back(token);
-    if (type != text::TokenType::normal || words.find(marker) == std::string::npos || spells(*tokenizer_, token)) continue;
+    if (type != text::TokenType::normal || !markers.contains(marker) || spells(*tokenizer_, token)) continue;
     reserved_.push_back(token);
     normal.append(normal.empty() ? "" : ", ").append(marker);
   }

@@ -45,6 +45,7 @@ class Placement {
 
   void add(const Value& message) {
     if (is_system(message)) return add_system(message);
+    if (!can_.system && role_of(message) != "user") join_waiting();  // an answer that is to be continued stays the last message
     placed_.push_back(message);
     if (role_of(message) != "user" || waiting_.empty()) return;
     Text whole = std::exchange(waiting_, Text());
@@ -57,12 +58,7 @@ class Placement {
       Text text = waiting_.part(0, waiting_.size() - between.size());
       if (can_.system) {
         add_to_first(text);
-      } else if (!placed_.empty() && role_of(placed_.back()) == "user") {
-        Text whole = text_of(placed_.back());
-        whole.append(between, Origin::data);
-        whole.append(text);
-        placed_.back() = with_text(placed_.back(), std::move(whole));
-      } else {
+      } else if (!join_waiting()) {
         placed_.push_back(make_message("user", std::move(text)));
       }
     }
@@ -89,6 +85,17 @@ class Placement {
     }
     waiting_.append(text_of(message));
     waiting_.append(between, Origin::data);
+  }
+
+  /// Puts what waits after the text of the last message if that is the user's; false if not.
+  bool join_waiting() {
+    if (waiting_.empty() || placed_.empty() || role_of(placed_.back()) != "user") return false;
+    Text whole = text_of(placed_.back());
+    whole.append(between, Origin::data);
+    whole.append(waiting_.part(0, waiting_.size() - between.size()));
+    placed_.back() = with_text(placed_.back(), std::move(whole));
+    waiting_ = Text();
+    return true;
   }
 
   void add_to_first(const Text& text) {

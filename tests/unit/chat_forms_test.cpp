@@ -122,6 +122,7 @@ TEST(ChatForms, SystemMessagesAnywhere) {
       "{% for m in messages %}{% if m.role != 'system' %}{{ m.role[0] + ':' + m.content + ';' }}{% endif %}{% endfor %}";
   EXPECT_EQ(text(none, late), "u:one\n\nU;a:A;u:two\n\nU;");
   EXPECT_EQ(text(none, "[" + user + "," + system_message("two") + "]"), "u:U\n\ntwo;");
+  EXPECT_EQ(text(none, "[" + user + "," + system_message("two") + R"(,{"role":"assistant","content":"A"}])"), "u:U\n\ntwo;a:A;");
 }
 
 TEST(ChatForms, ToolsInWordsWhereATemplateWritesNone) {
@@ -139,6 +140,10 @@ TEST(ChatForms, ToolsInWordsWhereATemplateWritesNone) {
       "123456789012345678901234567890}}\n</tool_call>;"
       "user:<tool_response>\n9 m\n</tool_response>\n<tool_response>\n9 m\n</tool_response>;";
   EXPECT_EQ(written.substr(written.size() - turn.size()), turn);
+  // What the user says after results is in one message with them: turns alternate.
+  const std::string words = text(source, "[" + user + "," + call + "," + result + "," + user + "]", tools);
+  const std::string end = "user:<tool_response>\n9 m\n</tool_response>\nU;";
+  EXPECT_EQ(words.substr(words.size() - end.size()), end);
   // A template that cuts earlier reasoning off does not cut a call.
   const std::string thought =
       R"({"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"x": "a</think>b"}}}]})";

@@ -1,7 +1,10 @@
 #include "pull/hub_cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <random>
 #include <span>
 #include <system_error>
 
@@ -20,14 +23,18 @@ namespace fs = std::filesystem;
 namespace env = skipstone::env;
 namespace platform = skipstone::platform;
 
+constexpr std::uint64_t most_reference = 200;  // bytes
+
 std::string root() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
     if (const auto folder = env::get(name)) return *folder;
   }
   if (const auto home = env::get("HF_HOME")) return *home + "/hub";
-  const std::string caches = platform::cache_directory();
-  if (caches.empty()) fail(ExitCode::failure, "there is no folder for models of the hub; name one by HF_HUB_CACHE");
-  return caches + "/huggingface/hub";
+  if (const auto caches = env::get("XDG_CACHE_HOME")) return *caches + "/huggingface/hub";
+  for (const char* name : {"USERPROFILE", "HOME"}) {  // the former is Windows'
+    if (const auto home = env::get(name)) return *home + "/.cache/huggingface/hub";
+  }
+  fail(ExitCode::failure, "there is no folder for models of the hub; name one by HF_HUB_CACHE");
 }
 
 [[noreturn]] void failed(const std::string& path, const std::string& reason) {
@@ -47,8 +54,7 @@ std::vector<std::string> HubCache::commits() const {
   std::ranges::sort(all);
   const std::string ref = folder_ + "/refs/main";
   try {
-    constexpr std::uint64_t most = 200;
-    std::string newest = platform::is_there(ref) ? skipstone::read_whole_file(ref, most) : "";
+    std::string newest = platform::is_there(ref) ? skipstone::read_whole_file(ref, most_reference) : "";
     newest.erase(std::min(newest.find_last_not_of(" \r\n") + 1, newest.size()));
     std::stable_partition(all.begin(), all.end(), [&](const std::string& commit) { return commit == newest; });
   } catch (const skipstone::Error&) {  // any other will do
@@ -94,12 +100,12 @@ std::string HubCache::link(const RemoteFile& file, const std::string& commit) co
   }
   platform::create_folder_of(path);
   // Under another name first: a program that looks at the same time finds the old link or the new one.
-  const fs::path made = platform::path_of(path), temporary = platform::path_of(path + ".link");
-  std::error_code error;
-  fs::remove(temporary, error);
+  const fs::path made = platform::path_of(path), temporary = platform::path_of(fmt::format("{}.{}.link", path, std::random_device()()));
+  std::error_code error, left;
   fs::create_symlink(platform::path_of(target), temporary, error);
   if (error) fs::create_hard_link(platform::path_of(blob(file)), temporary, error);
   if (!error) fs::rename(temporary, made, error);
+  if (error) fs::remove(temporary, left);
   if (!platform::are_same(path, blob(file))) failed(path, error ? error.message() : "the link leads elsewhere");
   return path;
 }
@@ -107,6 +113,7 @@ std::string HubCache::link(const RemoteFile& file, const std::string& commit) co
 void HubCache::set_newest(const std::string& commit) const {
   const std::string path = folder_ + "/refs/main";
   try {
+    if (platform::is_there(path) && skipstone::read_whole_file(path, most_reference) == commit) return;
     platform::create_folder_of(path);
     skipstone::write_whole_file(path, std::as_bytes(std::span(commit)));
   } catch (const skipstone::Error& error) {

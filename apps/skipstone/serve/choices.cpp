@@ -1,6 +1,7 @@
 #include "serve/choices.h"
 
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace cli::serve {
@@ -39,9 +40,12 @@ void Choices::run() {
 
 /// Offers the choices from `first` on. A thread takes one at a time, so that other requests have their turns.
 void Choices::offer(std::uint32_t first) {
-  for (std::uint32_t next = first; next < count_; ++next) {
-    const auto running = std::make_shared<Running>(*this);
-    if (!offer_([this, running] { run_next({}); })) return;
+  try {
+    for (std::uint32_t next = first; next < count_; ++next) {
+      const auto running = std::make_shared<Running>(*this);
+      if (!offer_([this, running] { run_next({}); })) return;
+    }
+  } catch (const std::bad_alloc&) {  // the thread that offers runs the rest
   }
 }
 

@@ -121,6 +121,8 @@ std::unique_ptr<serve::ModelStore> make_store(const ServeOptions& options) {
   std::vector<serve::ModelFile> files = serve::find_models(options.models, options.folder);
   const bool one = files.size() == 1 && options.folder.empty();
   if (!one && !options.alias.empty()) fail(ExitCode::usage, "--alias names one model; several have the names of their files");
+  // A rank serves the engine that it has a link to until that ends.
+  if (!one && options.engine.devices.starts_with("mpi")) fail(ExitCode::usage, "the ranks of a job serve one model; give one -m FILE");
   std::unique_ptr<serve::Model> first;
   if (one) {
     first = load_model(options, files.front().path, options.alias, at_start());

@@ -120,7 +120,7 @@ class Server {
   void keep_streams_alive();
   void cancel_tasks(const std::function<bool(const Task&)>& which, const char* why);
   MemoryShare parsing_memory(const std::string& body) const;
-  void work(Task& task);
+  void work(Task& task, JobQueue& queue);
   void log(const std::string& line) const;
 
   ModelStore& models_;

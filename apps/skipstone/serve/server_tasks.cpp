@@ -267,10 +267,11 @@ void Server::admit(Form form, const TaskPtr& task) {
     const std::lock_guard lock(tasks_mutex_);
     task->exchange = task->stream = std::make_shared<EventStream>(task->exchange, form);
   }
-  submit(task, queue_of(task->model), [this, task] { work(*task); });
+  JobQueue& queue = queue_of(task->model);
+  submit(task, queue, [this, task, &queue] { work(*task, queue); });
 }
 
-void Server::work(Task& task) {
+void Server::work(Task& task, JobQueue& queue) {
   if (task.exchange->gone()) return;
   GenerationRequest& request = task.generation;
   const auto answer = make_answer(request, models_.file(task.model).name, task.exchange, MemoryShare(http_->memory(), MemoryUse::answers));
@@ -278,7 +279,7 @@ void Server::work(Task& task) {
   thread_local std::random_device entropy;
   // 53 bits, the precision of JavaScript's numbers.
   const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
-  const auto offer = [this, &queue = queue_of(task.model)](std::function<void()> job) {
+  const auto offer = [this, &queue](std::function<void()> job) {
     return queue.offer([this, clock = Metrics::clock(), job = std::move(job)] {
       metrics_.begin_request(clock);
       job();
@@ -299,6 +300,7 @@ void Server::work(Task& task) {
     log(fmt::format("{}: {}", task.route, error.what()));
     answer->fail(error_of_current_exception());
   } catch (const std::exception& error) {
+    if (task.exchange->gone()) return;
     log(fmt::format("{}: {}", task.route, error.what()));
     answer->fail(error_of_current_exception());
   }

@@ -65,6 +65,7 @@ void OutputParser::push(std::string_view piece) {
 void OutputParser::push_marker(std::string_view marker) {
   if (stopped()) return;
   (buffer_ += stops_.release()) += marker;
+  marked_ = dropped_ + buffer_.size();
   run();
 }
 
@@ -79,7 +80,9 @@ void OutputParser::begin_answer() {
   if (stops_.none()) return;
   const std::string first(rest());
   buffer_.resize(used_);
-  for (std::size_t i = 0; i < first.size() && !stopped(); ++i) buffer_ += stops_.push(first[i]);
+  const std::size_t marked = std::min(first.size(), marked_ - std::min(marked_, dropped_ + used_));
+  buffer_.append(first, 0, marked);
+  for (std::size_t i = marked; i < first.size() && !stopped(); ++i) buffer_ += stops_.push(first[i]);
   if (ended_) buffer_ += stops_.release();
 }
 

@@ -89,6 +89,7 @@ class OutputParser {
   std::string buffer_;
   std::size_t used_ = 0;     ///< of the buffer
   std::size_t dropped_ = 0;  ///< of the answer, in front of the buffer
+  std::size_t marked_ = 0;   ///< of the answer, up to the end of the last special token
   TrimmedText text_, reasoning_;
   std::vector<std::string_view> call_markers_;  ///< in text, a call or a header may begin with
   std::vector<std::string_view> call_closers_;  ///< may follow the call that was read last

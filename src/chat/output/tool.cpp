@@ -53,7 +53,7 @@ class Schema {
   }
 
  private:
-  /// Limits references that form circles, and alternatives of alternatives.
+  /// Limits references that form circles, alternatives of alternatives, and long lists in them: 16 values are a step.
   static constexpr int most_steps = 2000, most_depth = 64;
 
   struct Level {
@@ -112,6 +112,11 @@ class Schema {
     if (level.too_much()) return false;
     if (schema.is_boolean()) return schema.get<bool>();
     if (!schema.is_object()) return true;
+    for (const char* key : {"type", "enum"}) {
+      if (const auto* values = list_member(schema, key))
+        steps_left_ -= static_cast<int>(std::min(values->size() / 16, std::size_t{most_steps}));
+    }
+    if (steps_left_ < 0) return false;
     const auto all = [&](const SortedJson& one) { return schema_allows(one, value); };
     if (!type_allows(schema, value) || !values_allow(schema, value) || !keywords_allow(schema, value)) return false;
     if (const SortedJson* target = referenced(schema); target != nullptr && !all(*target)) return false;

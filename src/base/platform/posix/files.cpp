@@ -128,6 +128,7 @@ OpenFile create_held(const std::string& path, std::error_code& error) {
 OpenFile open_held(const std::string& path, std::error_code& error) {
   OpenFile file = open_with(path, O_RDWR | O_CREAT, error);
   if (error || ::flock(descriptor_of(file.handle()), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP) return file;  // file systems without locks
   error = errno == EWOULDBLOCK ? std::make_error_code(std::errc::resource_unavailable_try_again) : last_error();
   return {};
 }
