@@ -181,24 +181,17 @@ void MessageAnswer::finish(const Usage& usage) {
 
 namespace {
 
-const char* error_type(unsigned status) {
+/// OpenAI's type of an error, but where Anthropic's API has another one for the status.
+std::string error_type(unsigned status, const Json& error) {
   switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
     case 413:
       return "request_too_large";
-    case 429:
-      return "rate_limit_error";
     case 500:
       return "api_error";
     case 503:
       return "overloaded_error";
     default:
-      return "invalid_request_error";
+      return error.at("type").get<std::string>();
   }
 }
 
@@ -207,7 +200,7 @@ Json error_of(unsigned status, const Json& error) {
   std::string message = error.at("message").get<std::string>();
   // Agents recognize these words of Anthropic's, and shorten their conversation.
   if (error.value("code", Json()) == "context_length_exceeded") message = "prompt is too long: " + message;
-  return {{"type", "error"}, {"error", {{"type", error_type(status)}, {"message", message}}}};
+  return {{"type", "error"}, {"error", {{"type", error_type(status, error)}, {"message", message}}}};
 }
 
 }  // namespace

@@ -321,9 +321,9 @@ std::string read_template_options(const Object& body, bool continued, std::vecto
     return (own && Object(own)[name]) || std::ranges::any_of(options, [&](const auto& option) { return option.first == name; });
   };
   const Value thinking = body["thinking"];
-  if (thinking || (!says("enable_thinking") && !says("thinking") && !says("reasoning_effort"))) {
+  if (thinking || (std::ranges::none_of(thinking_variables, says) && !says("reasoning_effort"))) {
     const bool wanted = thinking && wants_thinking(thinking);
-    for (const char* name : {"enable_thinking", "thinking"}) options.emplace_back(name, wanted ? "true" : "false");  // families differ
+    for (const char* name : thinking_variables) options.emplace_back(name, wanted ? "true" : "false");
   }
   if (continued) options.emplace_back("continue_final_message", "true");
   if (const Value given = body["output_config"]) {

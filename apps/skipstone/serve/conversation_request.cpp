@@ -1,20 +1,262 @@
 #include "serve/conversation_request.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/escape.h"
 #include "json/json.h"
 #include "json/json_parts.h"
 #include "serve/api_error.h"
+#include "serve/generation_request.h"
 #include "serve/json_text.h"
-#include "serve/responses_input.h"
 
 namespace cli::serve {
 
+using skipstone::Json;
+using skipstone::json_member;
+using skipstone::JsonMember;
+using skipstone::shortened;
 using skipstone::SortedJson;
 
 namespace {
+
+// ---- /v1/responses ----
+
+constexpr std::array<std::string_view, 4> roles = {"system", "developer", "user", "assistant"};
+
+/// A type of a part, and its key that holds a text.
+struct PartType {
+  std::string_view type;
+  const char* key;
+};
+constexpr PartType message_parts[] = {{"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
+constexpr PartType reasoning_parts[] = {{"reasoning_text", "text"}, {"summary_text", "text"}, {"text", "text"}};
+
+/// An item of 'input', and its place for messages.
+struct Item {
+  const SortedJson& value;
+  std::vector<JsonMember> written;
+  std::string place;
+
+  /// A member that is not null, or null.
+  const SortedJson* find(const char* key) const {
+    const auto found = value.find(key);
+    return found == value.end() || found->is_null() ? nullptr : &*found;
+  }
+  std::string text(const char* key, std::string otherwise) const {
+    const SortedJson* found = find(key);
+    if (found == nullptr) return otherwise;
+    if (!found->is_string()) refuse("input", "{}.{}: has to be a text, not {}", place, key, name_of(*found));
+    return found->get<std::string>();
+  }
+};
+
+const std::string& text_of_part(const SortedJson& part, std::span<const PartType> types, const std::string& place) {
+  if (!part.is_object()) refuse("input", "{}: has to be an object, not {}", place, name_of(part));
+  const auto type = part.find("type");
+  if (type == part.end() || !type->is_string()) refuse("input", "{}.type: is missing", place);
+  const auto known = std::ranges::find(types, type->get_ref<const std::string&>(), &PartType::type);
+  if (known == types.end())
+    refuse("input", "{}.type: is '{}', which is no part of text; others are not built", place,
+           shortened(type->get_ref<const std::string&>(), 40));
+  const auto text = part.find(known->key);
+  if (text == part.end() || !text->is_string()) refuse("input", "{}.{}: has to be a text", place, known->key);
+  return text->get_ref<const std::string&>();
+}
+
+/// A text or a list of parts, as it is written; an empty text where it is absent.
+std::string_view content_of(const Item& item, const char* key) {
+  const SortedJson* content = item.find(key);
+  if (content == nullptr) return "\"\"";
+  const std::string place = fmt::format("{}.{}", item.place, key);
+  if (!content->is_string() && !content->is_array())
+    refuse("input", "{}: has to be a text or a list of parts, not {}", place, name_of(*content));
+  if (content->is_array()) {
+    for (std::size_t i = 0; i < content->size(); ++i) text_of_part((*content)[i], message_parts, fmt::format("{}[{}]", place, i));
+  }
+  return json_member(item.written, key);
+}
+
+/// The texts of a list of parts of reasoning.
+std::string reasoning_text(const Item& item, const char* key) {
+  const SortedJson* parts = item.find(key);
+  if (parts == nullptr) return {};
+  if (!parts->is_array()) refuse("input", "{}.{}: has to be a list, not {}", item.place, key, name_of(*parts));
+  std::string text;
+  for (std::size_t i = 0; i < parts->size(); ++i) {
+    const std::string& part = text_of_part((*parts)[i], reasoning_parts, fmt::format("{}.{}[{}]", item.place, key, i));
+    if (!part.empty()) text.append(text.empty() ? "" : "\n\n").append(part);
+  }
+  return text;
+}
+
+/// Text of the parts of `content`, which are separated by commas; a text is one part.
+std::string parts_of(std::string_view content) {
+  if (content.starts_with('"')) return fmt::format(R"({{"type":"text","text":{}}})", content);
+  return fmt::format("{}", fmt::join(skipstone::json_items(content), ","));
+}
+
+class Conversation {
+ public:
+  void add_instructions(std::string_view text) { push(fmt::format(R"({{"role":"system","content":{}}})", text)); }
+
+  void add(const Item& item) {
+    const std::string type = item.text("type", "message");
+    const auto known = std::ranges::find(kinds, type, &Kind::type);
+    if (known == kinds.end()) refuse("input", "{}.type: is '{}'; items of this type are not built", item.place, shortened(type, 40));
+    (this->*known->add)(item);
+  }
+
+  std::string take() {
+    end_turn();
+    return "[" + std::exchange(messages_, {}) + "]";
+  }
+
+ private:
+  /// What the items of one turn of the assistant are about.
+  struct Turn {
+    std::string reasoning;
+    std::vector<std::string> contents, calls;
+    bool open = false, ends_with_text = false;
+  };
+  struct Kind {
+    std::string_view type;
+    void (Conversation::*add)(const Item&);
+  };
+  static const std::array<Kind, 4> kinds;
+
+  void push(const std::string& message) { messages_.append(messages_.empty() ? "" : ",").append(message); }
+
+  Turn& turn() {
+    turn_.open = true;
+    turn_.ends_with_text = false;
+    return turn_;
+  }
+
+  void end_turn() {
+    if (!turn_.open) return;
+    const Turn ended = std::exchange(turn_, {});
+    std::string message = R"({"role":"assistant")";
+    if (!ended.reasoning.empty()) message += fmt::format(R"(,"reasoning_content":{})", json_text(Json(ended.reasoning)));
+    if (ended.contents.size() == 1) {
+      message += fmt::format(R"(,"content":{})", ended.contents.front());
+    } else if (!ended.contents.empty()) {
+      std::vector<std::string> parts;
+      for (const std::string& content : ended.contents) parts.push_back(parts_of(content));
+      std::erase(parts, "");
+      message += fmt::format(R"(,"content":[{}])", fmt::join(parts, ","));
+    }
+    if (!ended.calls.empty()) message += fmt::format(R"(,"tool_calls":[{}])", fmt::join(ended.calls, ","));
+    push(message + "}");
+  }
+
+  void add_message(const Item& item) {
+    const std::string role = item.text("role", "user");
+    if (std::ranges::find(roles, role) == roles.end())
+      refuse("input", "{}.role: is '{}', which is none of {}", item.place, shortened(role, 40), fmt::join(roles, ", "));
+    const std::string_view content = content_of(item, "content");
+    if (role != "assistant") {
+      end_turn();
+      return push(fmt::format(R"({{"role":"{}","content":{}}})", role, content));
+    }
+    if (turn_.ends_with_text) end_turn();  // two messages in a row are two turns
+    turn().contents.emplace_back(content);
+    turn_.ends_with_text = true;
+  }
+
+  void add_reasoning(const Item& item) {
+    std::string text = reasoning_text(item, "content");
+    if (text.empty()) text = reasoning_text(item, "summary");
+    if (text.empty()) return;  // encrypted for another server, or none
+    std::string& all = turn().reasoning;
+    all.append(all.empty() ? "" : "\n\n").append(text);
+  }
+
+  void add_call(const Item& item) {
+    const std::string id = item.text("call_id", "");
+    ids_.insert(id);
+    std::string_view arguments = json_member(item.written, "arguments");
+    if (arguments.empty()) arguments = "\"\"";
+    if (const std::string name = item.text("name", ""); name.empty()) refuse("input", "{}.name: is missing", item.place);
+    turn().calls.push_back(fmt::format(R"({{"id":{},"type":"function","function":{{"name":{},"arguments":{}}}}})", json_text(Json(id)),
+                                       json_member(item.written, "name"), arguments));
+  }
+
+  void add_result(const Item& item) {
+    const std::string id = item.text("call_id", "");
+    if (!ids_.contains(id)) refuse("input", "{}.call_id: is '{}', and no call before it has that id", item.place, shortened(id, 40));
+    end_turn();
+    push(fmt::format(R"({{"role":"tool","tool_call_id":{},"content":{}}})", json_text(Json(id)), content_of(item, "output")));
+  }
+
+  std::string messages_;  ///< separated by commas
+  Turn turn_;
+  std::set<std::string> ids_;  ///< of calls
+};
+
+const std::array<Conversation::Kind, 4> Conversation::kinds = {{{"message", &Conversation::add_message},
+                                                                {"reasoning", &Conversation::add_reasoning},
+                                                                {"function_call", &Conversation::add_call},
+                                                                {"function_call_output", &Conversation::add_result}}};
+
+/// In the form of chat completions.
+std::string function_of(std::string_view tool) {
+  std::string members;
+  for (const auto& [key, value] : skipstone::json_members(tool)) {
+    if (key == "type" || key == "strict") continue;
+    members.append(members.empty() ? "" : ",").append(json_text(Json(key))).append(":").append(value);
+  }
+  return fmt::format(R"({{"type":"function","function":{{{}}}}})", members);
+}
+
+/// The messages of 'input': the items of a turn (reasoning, text, calls) are one message of the assistant. `written`: the JSON text of
+/// `input`; `instructions`: a JSON string, or "". Throws ApiError (400) with the item's place for what cannot be taken.
+std::string messages_of_input(const SortedJson& input, std::string_view written, std::string_view instructions) {
+  Conversation conversation;
+  if (!instructions.empty()) conversation.add_instructions(instructions);
+  if (input.is_string()) {
+    const SortedJson message = {{"role", "user"}, {"content", input}};
+    conversation.add({message, {{"content", written}}, "input"});
+    return conversation.take();
+  }
+  if (!input.is_array() || input.empty()) refuse("input", "'input' has to be a text, or a list with at least one item");
+  const std::vector<std::string_view> items = skipstone::json_items(written);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string place = fmt::format("input[{}]", i);
+    if (!input[i].is_object()) refuse("input", "{}: has to be an object, not {}", place, name_of(input[i]));
+    conversation.add({input[i], skipstone::json_members(items[i]), place});
+  }
+  return conversation.take();
+}
+
+/// The functions among 'tools', as a list. Tools of other types run at their vendor: each type is a note. Throws ApiError (400).
+std::string functions_of_tools(const SortedJson& tools, std::string_view written, std::vector<std::string>& notes) {
+  constexpr std::size_t most_notes = 32;
+  const std::vector<std::string_view> items = skipstone::json_items(written);
+  std::set<std::string> left_out;
+  std::vector<std::string> functions;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const SortedJson type = tools[i].is_object() ? tools[i].value("type", SortedJson()) : SortedJson();
+    if (!type.is_string()) refuse("tools", "tools[{}]: has to be an object with a type", i);
+    if (type == "function") {
+      functions.push_back(function_of(items[i]));
+    } else if (left_out.size() < most_notes) {
+      left_out.insert(shortened(type.get_ref<const std::string&>(), 40));
+    }
+  }
+  for (const std::string& type : left_out) notes.push_back(fmt::format("tools of the type '{}' cannot run here and are left out", type));
+  return fmt::format("[{}]", fmt::join(functions, ","));
+}
+
+// ---- both forms ----
 
 /// The members of the body that reach the template, as the client wrote them.
 class WrittenBody {

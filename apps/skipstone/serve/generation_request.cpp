@@ -239,7 +239,7 @@ constexpr Field fields[] = {
      }},
     {"enable_thinking", chat | responses | messages,
      [](Request& r, Name n, const SortedJson& v) {
-       for (const char* name : {"enable_thinking", "thinking"}) set_variable(r, name, SortedJson(flag(n, v)));  // families differ in it
+       for (const char* name : thinking_variables) set_variable(r, name, SortedJson(flag(n, v)));
      }},
     {"reasoning_effort", chat | responses | messages,
      [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(text(n, v))); }},

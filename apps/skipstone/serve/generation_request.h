@@ -31,6 +31,9 @@ struct RequestDefaults {
   std::string draft = "auto";
 };
 
+/// The variables by which templates are told to think; families differ in them.
+inline constexpr const char* thinking_variables[] = {"enable_thinking", "thinking"};
+
 struct GenerationRequest {
   Form form = Form::chat;
   std::string model;  ///< "" if none is named

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "chat/output/markers.h"
 #include "text/stop_strings.h"
 
 namespace skipstone::chat {
@@ -36,5 +38,20 @@ class AnswerStops {
   std::string found_;
   bool skips_blanks_ = false;
 };
+
+inline std::string AnswerStops::push(char byte) {
+  skips_blanks_ = skips_blanks_ && blanks.find(byte) != std::string_view::npos;
+  if (skips_blanks_) return std::string(1, byte);
+  std::string certain = watching_.push({&byte, 1});
+  held_ += byte;
+  held_.erase(0, certain.size());
+  if (stopped()) found_ = std::exchange(held_, {});
+  return certain;
+}
+
+inline std::string AnswerStops::release() {
+  if (!held_.empty()) watching_ = fresh_;
+  return std::exchange(held_, {});
+}
 
 }  // namespace skipstone::chat
