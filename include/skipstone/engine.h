@@ -47,7 +47,8 @@ typedef struct skipstone_memory_account skipstone_memory_account;
 
 /* Called when an engine of the account needs `bytes` that the limit or the device does not leave, on the thread of the call that needs them.
  * It may free other engines of the account, and must not use the one that the memory is for. Non-zero if it has freed memory: the library
- * tries again. 0: the call fails with SKIPSTONE_OUT_OF_MEMORY. Not called for more bytes than the limit. */
+ * tries again. 0: the call fails with SKIPSTONE_OUT_OF_MEMORY. Not called for more bytes than the limit, nor to load an engine that has no
+ * room on its devices even without the others; and for a KV cache that grows only for what the call at hand needs. */
 typedef int (*skipstone_make_room_fn)(uint64_t bytes, void* user_data);
 
 /* `limit`: bytes that the engines of the account and their sessions together never pass; 0: what the device has. `make_room` may be NULL; it

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <span>
 
@@ -22,6 +23,15 @@
 
 namespace skipstone::engine {
 namespace {
+
+bool fits(const StageNeeds& needs, std::span<const StageDevice> devices) {
+  try {
+    plan_stages(needs, devices);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 /// Opens the stages after the first one, if layers are to be on several devices; returns the request for each stage.
 std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
@@ -43,17 +53,41 @@ std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& op
   return wishes;
 }
 
+/// The ends of the stages' layers, once the account has made room, which it does for a model that then fits.
+std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const vk::MemoryAccount& account,
+                                          const std::function<std::vector<StageDevice>(bool alone)>& devices) {
+  for (;;) {
+    const std::vector<StageDevice> now = devices(false);
+    const std::uint64_t bytes = needs.of(0, static_cast<std::uint32_t>(needs.layers.size())) + (now.size() - 1) * needs.later_activations;
+    if (bytes > account.left()) {
+      if (fits(needs, devices(true)) && account.make_room(bytes)) continue;
+      fail(Code::out_of_memory, "the model needs {} MiB on its devices together, but the memory limit of {} MiB leaves {} MiB", bytes >> 20,
+           account.limit() >> 20, account.left() >> 20);
+    }
+    try {
+      return plan_stages(needs, now);
+    } catch (const Error& error) {
+      if (error.code() != Code::out_of_memory || !fits(needs, devices(true)) || !account.make_room(bytes)) throw;
+    }
+  }
+}
+
 /// Distributes the layers, keeps those of the first stage in `model`, and sends the other stages theirs.
 void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOptions& options, std::span<const StageWish> wishes) {
   const StageNeeds needs = stage_needs(model.config, model.layout, model.shape);
   const bool ranks = options.job && names_ranks(options.devices);
   const std::uint32_t sharers = ranks ? options.job->sharers : static_cast<std::uint32_t>(wishes.size());
   const std::string first = ranks ? "rank 0" : fmt::format("device {}", wishes.front().device);
-  std::vector<StageDevice> devices{{first, available_to(*model.device, sharers), wishes.front().layers}};
-  const std::vector<StageState> others = state.stages->states();
-  for (std::size_t i = 0; i < others.size(); ++i) devices.push_back({others[i].place, others[i].available, wishes[i + 1].layers});
+  const auto devices = [&](bool alone) {
+    const auto available = alone ? available_alone_to(*model.device, sharers) : available_to(*model.device, sharers);
+    std::vector<StageDevice> list{{first, available, wishes.front().layers}};
+    const std::vector<StageState> others = state.stages->states();
+    for (std::size_t i = 0; i < others.size(); ++i)
+      list.push_back({others[i].place, alone ? others[i].available_alone : others[i].available, wishes[i + 1].layers});
+    return list;
+  };
   StageSetup setup;
-  setup.ends = plan_stages(needs, devices);
+  setup.ends = plan_with_room(needs, model.device->memory_account(), devices);
   setup.shape = model.shape;
   setup.matrix = model.select->math() == kernels::Math::matrix;
   setup.tuned = options.tuning != Tuning::off;
@@ -232,6 +266,7 @@ std::vector<StageState> Engine::stages() const {
                            .driver = driver_of(caps),
                            .build = stage_build(),
                            .available = available_to(*state_->model->device, static_cast<std::uint32_t>(all.size() + 1)),
+                           .available_alone = available_alone_to(*state_->model->device, static_cast<std::uint32_t>(all.size() + 1)),
                            .begin = 0,
                            .end = state_->model->shape.end,
                            .weights = memory().weights,

@@ -96,7 +96,8 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
     const bool shared = (caps.is_cpu() || caps.unified_memory) && plan.host_available > 0;
     return shared ? std::min(plan.device_available, plan.host_available) : plan.device_available;
   };
-  while (plan.total() > std::min(account.left(), available()) && account.make_room(plan.total())) {
+  const auto fits_alone = [&] { return device.could_have(plan.total()) && plan.total() <= available() + device.memory_of_others(); };
+  while (plan.total() > std::min(account.left(), available()) && fits_alone() && account.make_room(plan.total())) {
   }
   const auto needs = [&] {
     return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations)",

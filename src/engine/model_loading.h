@@ -26,9 +26,9 @@ exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t aske
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
 
-/// Fills in the memory that is available now, once the device's account has made room where it can. Throws out_of_memory with the numbers
-/// and the remedy if the plan does not fit there or exceeds the account's limit, unsupported if a single buffer is larger than the device
-/// can bind.
+/// Fills in the memory that is available now, once the device's account has made room, which it does for a model that then fits. Throws
+/// out_of_memory with the numbers and the remedy if the plan does not fit there or exceeds the account's limit, unsupported if a single
+/// buffer is larger than the device can bind.
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device);
 
 /// Repacks and uploads the weights of the local layers, random ones if the file has none; the file may be closed afterwards.

@@ -23,18 +23,18 @@ using exec::StageMessage;
 std::string stage_build() { return fmt::format("{} {} {:016x}", SKIPSTONE_VERSION, commit(), kernels::shader_hash()); }
 
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
-  return available_to(device.caps(), device.memory_allocated(), device.memory_account().limit(), sharers);
+  return available_to(device.caps(), device.memory_available(), device.memory_account().limit(), sharers);
 }
 
-std::uint64_t available_to(const vk::Caps& caps, std::uint64_t held, std::uint64_t limit, std::uint32_t sharers) {
-  std::uint64_t available = 0;
-  for (const vk::Heap& heap : caps.heaps) {
-    if (heap.device_local) available = std::max(available, heap.available);
-  }
-  available -= std::min(held, available);
+std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers) {
+  const std::uint64_t all = available_to(device, sharers) + device.memory_of_others(), limit = device.memory_account().limit();
+  return std::min(all, limit == 0 ? device.caps().device_bytes() : limit);
+}
+
+std::uint64_t available_to(const vk::Caps& caps, std::uint64_t free, std::uint64_t limit, std::uint32_t sharers) {
   const std::uint64_t system = platform::free_memory();
-  if ((caps.is_cpu() || caps.unified_memory) && system > 0) available = std::min(available, system) / std::max(sharers, 1u);
-  return limit == 0 ? available : std::min(available, limit);
+  if ((caps.is_cpu() || caps.unified_memory) && system > 0) free = std::min(free, system) / std::max(sharers, 1u);
+  return limit == 0 ? free : std::min(free, limit);
 }
 
 StageHost::StageHost(EngineOptions options, std::uint32_t number, std::string place, std::uint32_t sharers)
@@ -90,6 +90,7 @@ std::string StageHost::described() const {
                   .driver = driver_of(caps),
                   .build = stage_build(),
                   .available = available_to(*model_.device, sharers_),
+                  .available_alone = available_alone_to(*model_.device, sharers_),
                   .begin = model_.shape.begin,
                   .end = model_.shape.end,
                   .weights = memory_.weights,

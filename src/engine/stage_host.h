@@ -38,6 +38,9 @@ class StageHost {
 
 /// Bytes of memory that a plan may use of `device`, one of `sharers` in system memory.
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);
-std::uint64_t available_to(const vk::Caps& caps, std::uint64_t held, std::uint64_t limit, std::uint32_t sharers);
+/// The same if the engines that share its account were gone.
+std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers);
+/// Of `free` bytes of a device.
+std::uint64_t available_to(const vk::Caps& caps, std::uint64_t free, std::uint64_t limit, std::uint32_t sharers);
 
 }  // namespace skipstone::engine

@@ -203,7 +203,11 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
   for (const StageWish& wish : wishes) {
     const vk::Caps caps = caps_of(wish);
     StageState stage{.place = fmt::format("device {}", caps.index), .device = caps.name, .driver = driver_of(caps), .build = {}};
-    stage.available = available_to(caps, 0, options.memory_limit, static_cast<std::uint32_t>(wishes.size()));
+    std::uint64_t free = 0;
+    for (const vk::Heap& heap : caps.heaps) {
+      if (heap.device_local) free = std::max(free, heap.available);
+    }
+    stage.available = available_to(caps, free, options.memory_limit, static_cast<std::uint32_t>(wishes.size()));
     devices.push_back({fmt::format("{} ({})", stage.place, stage.device), stage.available, wish.layers});
     plan.push_back(std::move(stage));
   }

@@ -112,6 +112,7 @@ std::string to_json(const StageState& s) {
                 {"driver", s.driver},
                 {"build", s.build},
                 {"available", s.available},
+                {"available_alone", s.available_alone},
                 {"layers", {s.begin, s.end}},
                 {"weights", s.weights},
                 {"kv", s.kv},
@@ -128,8 +129,8 @@ std::vector<StageState> states_from(std::string_view lines) {
       const auto end = std::min(lines.find('\n'), lines.size());
       const Json line = Json::parse(lines.substr(0, end));
       states.push_back({line.at("place"), line.at("device"), line.at("driver"), line.at("build"), line.at("available"),
-                        line.at("layers").at(0), line.at("layers").at(1), line.at("weights"), line.at("kv"), line.at("activations"),
-                        line.at("held"), line.at("validation_messages")});
+                        line.at("available_alone"), line.at("layers").at(0), line.at("layers").at(1), line.at("weights"), line.at("kv"),
+                        line.at("activations"), line.at("held"), line.at("validation_messages")});
       lines = lines.substr(std::min(end + 1, lines.size()));
     }
     return states;

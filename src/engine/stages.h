@@ -20,7 +20,8 @@ namespace skipstone::engine {
 struct StageState {
   std::string place;  ///< "device 1", "rank 1"
   std::string device, driver, build;
-  std::uint64_t available = 0;  ///< bytes of memory available to its layers
+  std::uint64_t available = 0;        ///< bytes of memory available to its layers
+  std::uint64_t available_alone = 0;  ///< the same without other engines of the account
   std::uint32_t begin = 0, end = 0;
   std::uint64_t weights = 0, kv = 0, activations = 0;  ///< planned bytes
   std::uint64_t held = 0;                              ///< bytes allocated now

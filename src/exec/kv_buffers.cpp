@@ -30,17 +30,18 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
     : device_(std::move(device)),
       shape_(attention_shape(config, shape)),
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
-      buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape)); })),
+      buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
   for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
 }
 
-KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages) const {
+KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const {
   kernels::AttentionShape shape = shape_;
   shape.slots = pages * KV_PAGE;
   auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv);
   std::vector<vk::Slice> slices(2 * layers_[kind].size());
-  for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes());
+  if (!device_->could_have(slices.size() * shape.kv_bytes())) shortage = vk::Shortage::fails;  // others would leave in vain
+  for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes(), shortage);
   return {std::move(arena), std::move(slices)};
 }
 
@@ -90,11 +91,11 @@ void KvBuffers::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
 }
 
 // Passes submitted earlier are over when the copies run: the copies follow them on the queue, after a barrier.
-void KvBuffers::resize(MemoryKind kind, std::uint32_t pages) {
+void KvBuffers::resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) {
   const std::unique_lock lock(mutex_);
   const std::uint32_t slots = slots_[kind];
   if (pages * KV_PAGE <= slots) return;
-  Buffers larger = allocate(kind, pages);
+  Buffers larger = allocate(kind, pages, shortage);
   vk::Recorder recorder(device_);
   for (std::size_t i = 0; i < larger.slices.size(); ++i) {
     record(recorder, shape_, buffers_[kind].slices[i], slots, larger.slices[i], pages * KV_PAGE, {0, 0, slots});

@@ -23,9 +23,9 @@ using kernels::pages_for;
 class PageStore {
  public:
   virtual ~PageStore() = default;
-  /// Makes room for `pages` pages of a kind, no fewer than there are; those keep their contents. Throws out_of_memory and then changes
-  /// nothing.
-  virtual void resize(MemoryKind kind, std::uint32_t pages) = 0;
+  /// Allocates memory for `pages` pages of a kind, no fewer than there are; those keep their contents. Throws out_of_memory and then
+  /// changes nothing.
+  virtual void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) = 0;
   /// Copies the contents of page `from` to page `to`.
   virtual void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) = 0;
 };
@@ -65,7 +65,7 @@ class KvBuffers : public PageStore {
   /// Bytes of `positions` positions of a layer: K, then V; for each KV head the vectors and then, for q8_0, their scales.
   std::uint64_t layer_bytes(std::uint32_t positions) const;
 
-  void resize(MemoryKind kind, std::uint32_t pages) override;
+  void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
   void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
 
  private:
@@ -74,7 +74,7 @@ class KvBuffers : public PageStore {
     std::unique_ptr<vk::Arena> arena;
     std::vector<vk::Slice> slices;  ///< K, V of the first layer of the kind, K, V of the next one, ...
   };
-  Buffers allocate(MemoryKind kind, std::uint32_t pages) const;
+  Buffers allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const;
 
   std::shared_ptr<vk::Device> device_;
   kernels::AttentionShape shape_;  ///< without its slots

@@ -58,8 +58,8 @@ void KvPool::copy(std::uint32_t from, std::uint32_t to) {
   for (PageStore* store : stores_) store->copy(kind_, from, to);
 }
 
-// Grows by half, so that a growing text does not pay for it at every page; if that is too much, by the missing pages only. A store that has
-// grown when another one could not has pages that are not in use yet.
+// Grows by half, so that a growing text does not pay for it at every page; by less where memory is short, since only the missing pages are
+// worth another engine's memory. A store that has grown when another one could not has pages that are not in use yet.
 void KvPool::grow(std::uint32_t count) {
   const std::lock_guard growth(growth_mutex_);
   std::uint32_t missing = count, before = 0;
@@ -69,17 +69,18 @@ void KvPool::grow(std::uint32_t count) {
     missing -= static_cast<std::uint32_t>(free_.size());
     before = static_cast<std::uint32_t>(references_.size());
   }
-  const auto grown = [&](std::uint32_t more) {
-    for (PageStore* store : stores_) store->resize(kind_, before + more);
-    return more;
+  const auto grown_by = [&](std::uint32_t more, vk::Shortage shortage) {
+    try {
+      for (PageStore* store : stores_) store->resize(kind_, before + more, shortage);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Code::out_of_memory || shortage == vk::Shortage::makes_room) throw;
+      return false;
+    }
   };
   std::uint32_t more = std::max(missing, before / 2);
-  try {
-    more = grown(more);
-  } catch (const Error& error) {
-    if (error.code() != Code::out_of_memory || more == missing) throw;
-    more = grown(missing);
-  }
+  while (more > missing && !grown_by(more, vk::Shortage::fails)) more = std::max(missing, more / 2);
+  if (more == missing) grown_by(missing, vk::Shortage::makes_room);
   log::info("the KV cache has {} pages of {} tokens now", before + more, KV_PAGE);
   const std::lock_guard lock(pages_mutex_);
   references_.resize(before + more);

@@ -43,7 +43,7 @@ void Stage::take(StageMessage& message) {
     case StageCommand::resize:
     case StageCommand::copy: {
       const PagesRequest request = pages_request(message.request);
-      if (message.command == StageCommand::resize) return cache_.resize(request.kind, request.to);
+      if (message.command == StageCommand::resize) return cache_.resize(request.kind, request.to, request.shortage);
       return cache_.copy(request.kind, request.from, request.to);
     }
     case StageCommand::read_kv:

@@ -47,6 +47,7 @@ struct MoveRequest {
 struct PagesRequest {
   MemoryKind kind = MemoryKind::full;
   std::uint32_t from = 0, to = 0;
+  vk::Shortage shortage = vk::Shortage::makes_room;  ///< of resize
 };
 
 /// Parameters of StageCommand::read_kv and StageCommand::write_kv.

@@ -69,12 +69,20 @@ void StageRing::throw_failure() const {
   if (failed_) throw_from(*failed_);
 }
 
-void StageRing::resize(MemoryKind kind, std::uint32_t pages) {
-  exchange({.command = StageCommand::resize, .request = pages_request({kind, 0, pages}), .rows = {}, .cosines = {}, .bytes = {}});
+void StageRing::resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) {
+  exchange({.command = StageCommand::resize,
+            .request = pages_request({.kind = kind, .to = pages, .shortage = shortage}),
+            .rows = {},
+            .cosines = {},
+            .bytes = {}});
 }
 
 void StageRing::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
-  post({.command = StageCommand::copy, .request = pages_request({kind, from, to}), .rows = {}, .cosines = {}, .bytes = {}});
+  post({.command = StageCommand::copy,
+        .request = pages_request({.kind = kind, .from = from, .to = to}),
+        .rows = {},
+        .cosines = {},
+        .bytes = {}});
 }
 
 }  // namespace skipstone::exec

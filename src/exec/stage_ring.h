@@ -37,7 +37,7 @@ class StageRing : public PageStore {
   /// Whether the last message is back; for `meanwhile`.
   bool is_back() { return in_.ready(); }
 
-  void resize(MemoryKind kind, std::uint32_t pages) override;
+  void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
   void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
 
   std::uint32_t new_runner() {

@@ -112,14 +112,14 @@ void DeviceState::name(VkObjectType type, std::uint64_t object, const char* text
 }
 
 bool DeviceState::reserve(std::uint64_t bytes) {
-  if (!account->take(bytes)) return false;
+  if (!account->take(caps.device_uuid, bytes)) return false;
   allocated += bytes;
   return true;
 }
 
 void DeviceState::release(std::uint64_t bytes) {
   allocated -= bytes;
-  account->give_back(bytes);
+  account->give_back(caps.device_uuid, bytes);
 }
 
 void DeviceState::throw_lost() const {
@@ -184,6 +184,15 @@ void Device::require_alive() const {
   if (state_->is_lost) state_->throw_lost();
 }
 std::uint64_t Device::memory_allocated() const { return state_->allocated; }
+std::uint64_t Device::memory_of_others() const {
+  const std::uint64_t own = state_->allocated, all = state_->account->held_on(state_->caps.device_uuid);
+  return all - std::min(own, all);
+}
+bool Device::could_have(std::uint64_t bytes) const {
+  const std::uint64_t own = state_->allocated, limit = state_->account->limit();
+  const bool within_limit = limit == 0 || (own <= limit && bytes <= limit - own);
+  return within_limit && bytes <= std::min(memory_available() + memory_of_others(), state_->caps.device_bytes());
+}
 MemoryAccount& Device::memory_account() const { return *state_->account; }
 bool Device::low_priority() const { return state_->low_priority; }
 

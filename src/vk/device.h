@@ -70,11 +70,13 @@ class Device {
   const Tuning& tuning() const;
   void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
-  void require_alive() const;              ///< throws device_lost, as submissions do, where it is lost
-  std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
-  std::uint64_t memory_available() const;  ///< bytes of the largest device-local heap that are free now, as far as the driver says
-  MemoryAccount& memory_account() const;   ///< DeviceOptions'
-  bool low_priority() const;               ///< asked for and got
+  void require_alive() const;                  ///< throws device_lost, as submissions do, where it is lost
+  std::uint64_t memory_allocated() const;      ///< bytes of device memory held by all arenas now
+  std::uint64_t memory_available() const;      ///< bytes of the largest device-local heap that are free now, as far as the driver says
+  std::uint64_t memory_of_others() const;      ///< bytes that other Devices of the account hold of the same physical device
+  bool could_have(std::uint64_t bytes) const;  ///< whether `bytes` more would fit if these gave theirs back
+  MemoryAccount& memory_account() const;       ///< DeviceOptions'
+  bool low_priority() const;                   ///< asked for and got
 
   DeviceState& state() { return *state_; }
 

@@ -208,7 +208,7 @@ Arena::~Arena() = default;
 
 std::uint64_t Arena::allocated() const { return state_->allocated; }
 
-Slice Arena::allocate(std::uint64_t bytes) {
+Slice Arena::allocate(std::uint64_t bytes, Shortage shortage) {
   if (bytes == 0) return {};
   DeviceState& device = device_->state();
   const std::uint64_t alignment = slice_alignment(device.caps);
@@ -226,7 +226,8 @@ Slice Arena::allocate(std::uint64_t bytes) {
     const std::uint64_t wished = state_->next_block(padded, device.caps);
     auto block = make_block(device, *state_->row, wished);
     if (block == nullptr && wished > padded) block = make_block(device, *state_->row, padded);
-    while (block == nullptr && device.account->make_room(padded)) block = make_block(device, *state_->row, padded);
+    while (block == nullptr && shortage == Shortage::makes_room && device.account->make_room(padded))
+      block = make_block(device, *state_->row, padded);
     if (block == nullptr) fail_out_of_memory(device, *state_->row, bytes);
     if (block->mapped == nullptr) {
       submit_once(device, [&](VkCommandBuffer commands) { device.fn.vkCmdFillBuffer(commands, block->buffer, 0, VK_WHOLE_SIZE, 0); });

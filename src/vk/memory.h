@@ -32,6 +32,12 @@ struct Slice {
   Slice part(std::uint64_t at, std::uint64_t length) const;
 };
 
+/// What an allocation may do where memory is short.
+enum class Shortage {
+  makes_room,  ///< asks the device's account to free memory of others (MemoryAccount::make_room)
+  fails,
+};
+
 class Arena {
  public:
   /// `block_bytes`: size of a new block where a request does not ask for more (default by role). Memory is zeroed.
@@ -41,7 +47,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   /// Throws out_of_memory with the numbers (asked, held, heap). Never returns an empty slice for bytes > 0.
-  Slice allocate(std::uint64_t bytes);
+  Slice allocate(std::uint64_t bytes, Shortage shortage = Shortage::makes_room);
   std::uint64_t allocated() const;  ///< bytes of device memory held
 
  private:

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/engine_state.h"
 #include "fixtures/failure.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -125,7 +127,8 @@ TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
   const auto engine = Engine::load(options);
   Session session(engine, {});
   EXPECT_EQ(generate(engine, session, options.memory_limit), expected);
-  const fixtures::Failure second = fixtures::failure_of([&] { Session(engine, {}).prefill(std::vector<text::Token>(engine->config().context_trained, 5)); });
+  const fixtures::Failure second =
+      fixtures::failure_of([&] { Session(engine, {}).prefill(std::vector<text::Token>(engine->config().context_trained, 5)); });
   EXPECT_EQ(second.code, Code::out_of_memory);
   EXPECT_NE(second.message.find(std::to_string(options.memory_limit)), std::string::npos) << second.message;
   EXPECT_LE(engine->device_bytes_held(), options.memory_limit);
@@ -177,6 +180,91 @@ TEST(Memory, EnginesOfAnAccountShareItsLimit) {
   const std::uint64_t before = asked;
   EXPECT_FALSE(options.memory_account->make_room(limit + 1));
   EXPECT_EQ(asked, before);
+}
+
+/// A tiny model whose KV cache has more bytes than the device, with a context of 2^20; nullopt where that takes too many layers.
+std::optional<fixtures::TinyConfig> larger_than_the_device() {
+  fixtures::TinyConfig large;
+  large.ffn = 32;
+  large.context = 1u << 20;
+  const std::uint64_t kv_of_layer = std::uint64_t{2} * large.kv_heads * (large.dim / large.heads) * sizeof(std::uint16_t) * large.context;
+  for (const DeviceEntry& entry : list_devices("")) {
+    if (entry.chosen) large.layers = static_cast<std::uint32_t>(entry.caps.device_bytes() / kv_of_layer + 2);
+  }
+  return large.layers < 1000 ? std::optional(large) : std::nullopt;
+}
+
+TEST(Memory, NothingLeavesForAModelThatIsLargerThanTheDevice) {
+  const fixtures::TemporaryDirectory directory;
+  const auto large = larger_than_the_device();
+  if (!large) GTEST_SKIP() << "the device has too much memory";
+  fixtures::write_tiny_model({}, directory.file("tiny.gguf"));
+  fixtures::write_tiny_model(*large, directory.file("large.gguf"));
+  std::uint64_t asked = 0;
+  EngineOptions options;
+  options.memory_account = std::make_shared<vk::MemoryAccount>(0, [&](std::uint64_t) {
+    ++asked;
+    return false;
+  });
+  options.model_path = directory.file("tiny.gguf");
+  const auto other = Engine::load(options);
+  options.model_path = directory.file("large.gguf");
+  options.context = large->context;
+  const fixtures::Failure refused = fixtures::failure_of([&] { Engine::load(options); });
+  EXPECT_EQ(refused.code, Code::out_of_memory) << refused.message;
+  EXPECT_EQ(asked, 0u);
+}
+
+// A cache grows by half where there is memory for that. Other engines leave for the pages that are needed, and for no more.
+TEST(Memory, NothingLeavesForMorePagesThanAreNeeded) {
+  const fixtures::TemporaryDirectory directory;
+  fixtures::TinyConfig tiny;
+  tiny.kv_heads = tiny.heads;
+  tiny.head_dim = 64;
+  tiny.context = 2048;
+  fixtures::write_tiny_model(tiny, directory.file("tiny.gguf"));
+  std::uint64_t asked = 0;
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  options.context = tiny.context;
+  options.memory_account = std::make_shared<vk::MemoryAccount>(std::uint64_t{1} << 30, [&](std::uint64_t) {
+    ++asked;
+    return false;
+  });
+  const auto engine = Engine::load(options);
+  const std::vector<text::Token> prompt(1900, 5);
+  Session first(engine, {}), second(engine, {});
+  first.prefill(prompt);
+  second.prefill(std::vector<text::Token>(20, 5));
+  const std::shared_ptr<vk::MemoryAccount> account = options.memory_account;
+  const vk::MemoryAccount::DeviceId other{1};
+  const std::uint64_t kv = engine->memory().kv;
+  ASSERT_GT(kv, std::uint64_t{2} << 20);
+
+  const auto leave = [&](std::uint64_t bytes) { ASSERT_TRUE(account->take(other, account->left() - bytes)); };
+  leave(kv + kv * 3 / 8);
+  EXPECT_EQ(account->held_on(other) + engine->device_bytes_held(), account->held());
+  second.prefill(std::vector<text::Token>(250, 5));
+  EXPECT_EQ(asked, 0u);
+  EXPECT_LT(engine->state().passes->cache().pool(exec::MemoryKind::full).use().pages, 2048 / KV_PAGE * 3 / 2);
+
+  leave(kv / 2);
+  const std::vector<text::Token> more(1500, 5);
+  EXPECT_EQ(fixtures::failure_of([&] { second.prefill(more); }).code, Code::out_of_memory);
+  EXPECT_EQ(asked, 1u);
+
+  // Nor for pages that have no room even if all others leave.
+  options.memory_account = nullptr;
+  const std::uint64_t held = Engine::load(options)->device_bytes_held();
+  options.memory_account = std::make_shared<vk::MemoryAccount>(held + kv * 3 / 2, [&](std::uint64_t) {
+    ++asked;
+    return false;
+  });
+  const auto limited = Engine::load(options);
+  Session third(limited, {}), fourth(limited, {});
+  third.prefill(prompt);
+  EXPECT_EQ(fixtures::failure_of([&] { fourth.prefill(more); }).code, Code::out_of_memory);
+  EXPECT_EQ(asked, 1u);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chance } from "./chance.mjs";
-import { ask, assertError, check, events, get, metric, post, run, sleep, startServer, until } from "./harness.mjs";
+import { ask, assertError, check, events, get, metric, post, run, sleep, startServer, until, within } from "./harness.mjs";
 
 const [program, , writeTinyModels] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "skipstone-models-"));
@@ -174,17 +174,54 @@ check("a model that is larger than the limit is refused, and no other leaves for
 
 check("a model that is in use stays until its requests have ended", async () => {
   const { base, stop } = await startAll("--memory", String(Math.ceil(1.3 * Math.max(...single.used))));
-  const long = post(base, completions, { model: "ant", prompt: "the", max_tokens: 400, temperature: 0, stream: true });
+  const long = post(base, completions, { model: "ant", prompt: "the", max_tokens: 1500, temperature: 0, stream: true });
   const reader = (await long).body.getReader();
   await reader.read();
   const bee = requests.findIndex(({ body }) => body.model === "bee");
   const waiting = whole(base, requests[bee]);
+  await until("it takes no new requests", async () => JSON.parse((await get(base, "/v1/models/ant")).text).status.value === "unloading");
+  assert.equal(await metric(base, "model_loaded", label("ant")), 1, "its memory is not free yet");
+  assert.ok(await metric(base, "model_memory_bytes", label("ant")) > 0);
+  assert.ok(JSON.parse((await get(base, "/props?model=ant")).text).device);
   let text = "";
   for (let part; !(part = await reader.read()).done;) text += Buffer.from(part.value).toString();
   assert.match(text, /\[DONE\]/);
   assert.deepEqual(await waiting, single.answers[bee]);
   assert.equal(await metric(base, "model_unloads_total", label("ant")), 1);
   assert.equal((await stop()).code, 0);
+});
+
+check("models that share two devices make room on both", async () => {
+  const shell = { limits: "export SKIPSTONE_SAME_DEVICE=1" }; // device 0 is both
+  const start = (...args) => startServer(program, file("ant"), ["--models", folder, ...options, "--devices", "0,0", ...args], shell);
+  const measured = await start();
+  await ask(measured.base, completions, { model: "ant", prompt: "a", max_tokens: 1 });
+  const one = await metric(measured.base, "models_memory_bytes");
+  await measured.stop();
+  const { base, stop } = await start("--memory", String(Math.ceil(1.4 * one)));
+  const different = [];
+  let next = 0;
+  const client = async () => {
+    for (let i; (i = next++) < requests.length;) {
+      const answer = await whole(base, requests[i]).catch((error) => error.message);
+      if (JSON.stringify(answer) !== JSON.stringify(single.answers[i])) different.push(`${JSON.stringify(requests[i].body)}: ${JSON.stringify(answer)}`);
+    }
+  };
+  await Promise.all([client(), client(), client(), client()]);
+  assert.deepEqual(different, []);
+  assert.ok(await metric(base, "models_memory_bytes") <= Math.ceil(1.4 * one));
+  assert.ok(await metric(base, "model_unloads_total", label("ant")) > 0);
+  assert.equal((await stop()).code, 0);
+});
+
+check("a device that is lost while a text's model is loaded ends the server", async () => {
+  const shell = { limits: "export SKIPSTONE_TEST_DEVICE_LOST=2" };
+  const server = await startServer(program, file("ant"), ["--models", folder, ...options], shell);
+  const response = await post(server.base, "/tokenize", { model: "bee", content: "a" });
+  assert.equal(response.status, 503);
+  await response.text();
+  assert.notEqual((await within(20, () => server.ended)).code, 0);
+  assert.match(server.said, /the device is lost/);
 });
 
 check("a model that nothing asks for is unloaded, and comes back", async () => {

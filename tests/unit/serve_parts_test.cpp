@@ -22,6 +22,7 @@
 #include "serve/generation_request.h"
 #include "serve/job_queue.h"
 #include "serve/memory_budget.h"
+#include "serve/model_store.h"
 
 namespace cli::serve {
 namespace {
@@ -49,6 +50,59 @@ TEST(MemoryBudget, RefusesBeyondItsLimitAndGetsEverythingBack) {
     EXPECT_TRUE(none.resize(1'000'000'000));
   }
   EXPECT_EQ(budget->used(), 0u);
+}
+
+// Requests that came before a load failed get its error, waiting or still in a queue; a later one tries again.
+TEST(ModelStore, RequestsShareTheFailureOfALoad) {
+  std::atomic<int> loads{0};
+  std::promise<void> go;
+  const std::shared_future<void> all_wait = go.get_future().share();
+  const auto load = [&](const ModelFile&, const ModelStore::KeepGoing&) -> std::unique_ptr<const Model> {
+    ++loads;
+    all_wait.wait();
+    throw std::runtime_error("damaged");
+  };
+  ModelStore store({{"one.gguf", "one", {"one"}}}, load, nullptr, {});
+  const auto ask = [&](ModelStore::Clock::time_point since) -> std::string {
+    try {
+      store.acquire(0, {ModelStore::Use::generation, since, [] { return true; }});
+      return "loaded";
+    } catch (const ApiError& error) {
+      return error.what();
+    }
+  };
+  const auto came = ModelStore::Clock::now();
+  std::vector<std::future<std::string>> waiting;
+  for (int i = 0; i < 4; ++i) waiting.push_back(std::async(std::launch::async, ask, came));
+  while (loads == 0) std::this_thread::yield();
+  EXPECT_EQ(store.state(0).status, ModelStore::Status::loading);
+  go.set_value();
+  for (auto& one : waiting) EXPECT_EQ(one.get(), "the model 'one' cannot be loaded: damaged");
+  EXPECT_EQ(ask(came), "the model 'one' cannot be loaded: damaged") << "it waited in a queue";
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(store.state(0).status, ModelStore::Status::unloaded);
+  EXPECT_EQ(ask(ModelStore::Clock::now()), "the model 'one' cannot be loaded: damaged");
+  EXPECT_EQ(loads, 2);
+}
+
+// Whose client has left may fail for want of memory that others would have got.
+TEST(ModelStore, AFailureOfARequestThatLeftIsItsOwn) {
+  std::atomic<int> loads{0};
+  std::atomic<bool> stays{true};
+  const auto load = [&](const ModelFile&, const ModelStore::KeepGoing&) -> std::unique_ptr<const Model> {
+    stays = false;
+    throw std::runtime_error(++loads == 1 ? "no memory" : "damaged");
+  };
+  ModelStore store({{"one.gguf", "one", {"one"}}}, load, nullptr, {});
+  const auto came = ModelStore::Clock::now();
+  EXPECT_THROW(store.acquire(0, {ModelStore::Use::text, came, [&] { return stays.load(); }}), ApiError);
+  try {
+    store.acquire(0, {ModelStore::Use::text, came, [] { return true; }});
+    ADD_FAILURE();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(std::string(error.what()), "the model 'one' cannot be loaded: damaged");
+  }
+  EXPECT_EQ(loads, 2);
 }
 
 TEST(JobQueue, RemovedJobsGiveTheirPlacesToOthers) {

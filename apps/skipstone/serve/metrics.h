@@ -38,7 +38,8 @@ struct ServerState {
 struct ModelState {
   std::size_t waiting = 0, running = 0;
   std::uint64_t loads = 0, unloads = 0, device_bytes = 0;
-  std::string engine;  ///< skipstone_engine_report(); "" while it is not loaded
+  bool loaded = false;  ///< until its memory is free again
+  std::string engine;   ///< skipstone_engine_report(); "" where there is none
 };
 
 /// Model and times of the request that a thread works on.

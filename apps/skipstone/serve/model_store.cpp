@@ -9,25 +9,47 @@
 #include "serve/api_error.h"
 
 namespace cli::serve {
+
+/// Why a load failed, for all requests that waited for it.
+struct LoadFailure {
+  unsigned status;
+  std::string reason;
+
+  [[noreturn]] void report(const std::string& name) const {
+    throw ApiError(status, fmt::format("the model '{}' cannot be loaded: {}", name, reason), "model", "model_not_loaded");
+  }
+};
+
 namespace {
 
 // Cancellations have no signal of their own for a request that waits here.
 constexpr std::chrono::milliseconds poll{50};
+// Longest time to wait for a model that is used for texts alone.
+constexpr std::chrono::seconds patience{5};
 
 [[noreturn]] void throw_ended() { throw ApiError(503, "this request was ended before its model was loaded"); }
 
-/// The current exception of a load as the error of the request that needed it. A lost device is the server's own matter.
-[[noreturn]] void throw_load_error(const std::string& name) {
+/// Of the current exception. Rethrows what is not about the model: a lost device, and no memory on the host.
+LoadFailure load_failure() {
   try {
     throw;
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_DEVICE_LOST) throw;
     const bool later = error.status() == SKIPSTONE_OUT_OF_MEMORY || error.status() == SKIPSTONE_CANCELLED;
-    throw ApiError(later ? 503 : 500, fmt::format("the model '{}' cannot be loaded: {}", name, error.what()), "model", "model_not_loaded");
+    return {later ? 503u : 500u, error.what()};
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    throw ApiError(500, fmt::format("the model '{}' cannot be loaded: {}", name, error.what()), "model", "model_not_loaded");
+    return {500, error.what()};
+  }
+}
+
+/// 0 where the device is lost.
+std::uint64_t device_bytes_of(const Model& model) {
+  try {
+    return model.engine.info().device_bytes;
+  } catch (const skipstone::error&) {
+    return 0;
   }
 }
 
@@ -37,17 +59,22 @@ struct ModelStore::Entry {
   ModelFile file;
   std::unique_ptr<const Model> model;
   std::size_t leases = 0;
+  std::size_t generations = 0;  ///< of the leases
   bool loading = false;
-  bool leaving = false;  ///< gives no more leases, until it is unloaded
-  bool unloading = false;
+  bool leaving = false;    ///< gives no more leases, until it is unloaded
+  bool unloading = false;  ///< has no leases, and is being destroyed
   Clock::time_point last_used{};
   std::uint64_t loads = 0, unloads = 0;
+  std::uint64_t device_bytes = 0;      ///< while it is unloading
+  std::optional<LoadFailure> failure;  ///< of the last load
+  Clock::time_point failed{};          ///< when that ended
 
-  bool usable() const { return model != nullptr && !leaving; }
+  bool is_there() const { return model != nullptr && !unloading; }
+  bool usable() const { return is_there() && !leaving; }
 };
 
 ModelStore::Lease::~Lease() {
-  if (store_ != nullptr) store_->release(*entry_, is_use_);
+  if (store_ != nullptr) store_->release(*entry_, use_);
 }
 
 const Model& ModelStore::Lease::operator*() const { return *entry_->model; }
@@ -63,7 +90,16 @@ ModelStore::ModelStore(std::vector<ModelFile> files, Load load, std::unique_ptr<
   if (idle_.count() > 0) idle_thread_ = std::jthread([this](const std::stop_token& stop) { unload_idle(stop); });
 }
 
-ModelStore::~ModelStore() = default;
+// An engine may ask for room until it is destroyed.
+ModelStore::~ModelStore() {
+  stop();
+  idle_thread_ = {};
+  for (Entry& entry : entries_) {
+    std::unique_ptr<const Model> model;
+    const Lock lock(mutex_);
+    model = std::move(entry.model);
+  }
+}
 
 std::size_t ModelStore::size() const { return entries_.size(); }
 
@@ -80,21 +116,31 @@ std::optional<std::size_t> ModelStore::find(std::string_view name) const {
 ModelStore::State ModelStore::state(std::size_t model) const {
   const Lock lock(mutex_);
   const Entry& entry = entries_.at(model);
-  return {entry.loading ? Status::loading : entry.model ? Status::loaded : Status::unloaded, entry.loads, entry.unloads};
+  const Status status = entry.loading                      ? Status::loading
+                        : entry.leaving || entry.unloading ? Status::unloading
+                        : entry.model                      ? Status::loaded
+                                                           : Status::unloaded;
+  return {status, entry.loads, entry.unloads, entry.device_bytes};
 }
 
 // ---- leases ----
 
-ModelStore::Lease ModelStore::lease(Entry& entry, bool is_use) {
+ModelStore::Lease ModelStore::lease(Entry& entry, Use use) {
   ++entry.leases;
-  if (is_use) entry.last_used = Clock::now();
-  return {*this, entry, is_use};
+  if (use == Use::generation) {
+    ++entry.generations;
+    entry.last_used = Clock::now();
+  }
+  return {*this, entry, use};
 }
 
-void ModelStore::release(Entry& entry, bool is_use) {
+void ModelStore::release(Entry& entry, Use use) {
   const Lock lock(mutex_);
   --entry.leases;
-  if (is_use) entry.last_used = Clock::now();
+  if (use == Use::generation) {
+    --entry.generations;
+    entry.last_used = Clock::now();
+  }
   changed_.notify_all();
 }
 
@@ -102,34 +148,42 @@ ModelStore::Lease ModelStore::if_loaded(std::size_t model) {
   const Lock lock(mutex_);
   Entry& entry = entries_.at(model);
   if (!entry.usable()) return {};
-  return lease(entry, false);
+  return lease(entry, Use::text);
 }
 
-ModelStore::Lease ModelStore::acquire(std::size_t model, const KeepGoing& keep_going) {
+ModelStore::Lease ModelStore::look(std::size_t model) {
+  const Lock lock(mutex_);
+  Entry& entry = entries_.at(model);
+  if (!entry.is_there()) return {};
+  return lease(entry, Use::text);
+}
+
+ModelStore::Lease ModelStore::acquire(std::size_t model, const Caller& caller) {
   Lock lock(mutex_);
   Entry& entry = entries_.at(model);
-  if (entry.usable()) return lease(entry, true);
+  if (entry.usable()) return lease(entry, caller.use);
   const auto place = waiting_.emplace_hint(waiting_.end(), next_waiting_++, &entry);
   const auto leave = [&] {
     waiting_.erase(place);
     changed_.notify_all();
   };
   try {
-    wait_for_model(entry, keep_going, lock);
+    wait_for_model(entry, caller, lock);
   } catch (...) {
     leave();
     throw;
   }
   leave();
-  return lease(entry, true);
+  return lease(entry, caller.use);
 }
 
-void ModelStore::wait_for_model(Entry& entry, const KeepGoing& keep_going, Lock& lock) {
+void ModelStore::wait_for_model(Entry& entry, const Caller& caller, Lock& lock) {
   while (!entry.usable()) {
-    if (stopped_ || !keep_going()) throw_ended();
+    if (stopped_ || !caller.keep_going()) throw_ended();
+    if (entry.failure && caller.since <= entry.failed) entry.failure->report(entry.file.name);
     const bool turn = loader_ == std::thread::id() && waiting_.begin()->second == &entry;
     if (turn && !entry.model && !entry.unloading) {
-      load(entry, keep_going, lock);
+      load(entry, caller, lock);
     } else {
       changed_.wait_for(lock, poll);
     }
@@ -138,9 +192,9 @@ void ModelStore::wait_for_model(Entry& entry, const KeepGoing& keep_going, Lock&
 
 // ---- loading ----
 
-void ModelStore::load(Entry& entry, const KeepGoing& keep_going, Lock& lock) {
+void ModelStore::load(Entry& entry, const Caller& caller, Lock& lock) {
   loader_ = std::this_thread::get_id();
-  loader_goes_ = &keep_going;
+  loader_goes_ = &caller.keep_going;
   entry.loading = true;
   lock.unlock();
   std::unique_ptr<const Model> model;
@@ -157,25 +211,33 @@ void ModelStore::load(Entry& entry, const KeepGoing& keep_going, Lock& lock) {
   entry.loading = false;
   entry.model = std::move(model);
   entry.loads += entry.model ? 1 : 0;
+  if (entry.model) entry.failure.reset();
   entry.last_used = Clock::now();
   changed_.notify_all();
   if (!failed) return;
-  if (stopped_ || !keep_going()) throw_ended();
+  if (stopped_ || !caller.keep_going()) throw_ended();  // a client that leaves may be why there was no memory: the next one tries again
   try {
     std::rethrow_exception(failed);
   } catch (...) {
-    throw_load_error(entry.file.name);
+    entry.failure = load_failure();
   }
+  entry.failed = Clock::now();
+  entry.failure->report(entry.file.name);
 }
 
 void ModelStore::unload(Entry& entry, Lock& lock) {
   entry.leaving = entry.unloading = true;
   std::unique_ptr<const Model> model = std::move(entry.model);
   lock.unlock();
+  const std::uint64_t bytes = device_bytes_of(*model);
+  lock.lock();
+  entry.device_bytes = bytes;
+  lock.unlock();
   model.reset();
   lock.lock();
   ++entry.unloads;
   entry.leaving = entry.unloading = false;
+  entry.device_bytes = 0;
   changed_.notify_all();
 }
 
@@ -187,7 +249,7 @@ template <typename Which>
 ModelStore::Entry* ModelStore::least_recently_used(const Which& which) {
   Entry* least = nullptr;
   for (Entry& entry : entries_) {
-    if (entry.model && which(entry) && (least == nullptr || entry.last_used < least->last_used)) least = &entry;
+    if (entry.is_there() && which(entry) && (least == nullptr || entry.last_used < least->last_used)) least = &entry;
   }
   return least;
 }
@@ -206,25 +268,31 @@ bool ModelStore::make_room() {
       return true;
     }
     const bool any = least_recently_used([](const Entry&) { return true; }) != nullptr;
-    if (!loads || !any || stopped_ || !(*loader_goes_)()) return false;
+    const auto goes = [&] { return !loads || (*loader_goes_)(); };
+    if (!any || stopped_ || !goes()) return false;
+    if (Entry* const texts = least_recently_used([](const Entry& entry) { return entry.generations == 0; })) {
+      const auto patient = [&, end = Clock::now() + patience] { return goes() && Clock::now() < end; };
+      if (unload_after_use(*texts, patient, lock)) return true;
+    }
+    if (!loads) return false;
     // Requests that have waited for a model use it before it leaves.
     if (Entry* const used = least_recently_used([this](const Entry& entry) { return !has_waiting(entry); }))
-      return unload_after_use(*used, lock);
+      return unload_after_use(*used, *loader_goes_, lock);
     changed_.wait_for(lock, poll);
   }
 }
 
-bool ModelStore::unload_after_use(Entry& entry, Lock& lock) {
-  entry.leaving = true;
-  while (entry.model && entry.leases > 0) {
-    if (stopped_ || !(*loader_goes_)()) {
+bool ModelStore::unload_after_use(Entry& entry, const KeepGoing& keep_going, Lock& lock) {
+  while (entry.is_there() && entry.leases > 0) {
+    entry.leaving = true;  // again, if another thread that waited for it has given up
+    if (stopped_ || !keep_going()) {
       entry.leaving = false;
       changed_.notify_all();
       return false;
     }
     changed_.wait_for(lock, poll);
   }
-  if (entry.model) {
+  if (entry.is_there()) {
     unload(entry, lock);
   } else {  // another thread unloads it
     changed_.wait(lock, [&] { return !entry.unloading; });

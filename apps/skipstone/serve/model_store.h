@@ -32,11 +32,22 @@ class ModelStore {
   using KeepGoing = std::function<bool()>;
   using Load = std::function<std::unique_ptr<const Model>(const ModelFile& file, const KeepGoing& keep_going)>;
 
+  enum class Use {
+    generation,  ///< may need device memory while it has the model
+    text,        ///< needs none, and ends soon: tokens, templates, what GET shows
+  };
+  /// Who asks for a model.
+  struct Caller {
+    Use use = Use::generation;
+    Clock::time_point since;  ///< when it asked the server: it shares the failure of a load that ended later
+    KeepGoing keep_going;
+  };
+
   /// A loaded model that stays loaded during the lease's lifetime.
   class Lease {
    public:
     Lease() = default;
-    Lease(Lease&& other) noexcept : store_(std::exchange(other.store_, nullptr)), entry_(other.entry_), is_use_(other.is_use_) {}
+    Lease(Lease&& other) noexcept : store_(std::exchange(other.store_, nullptr)), entry_(other.entry_), use_(other.use_) {}
     Lease& operator=(Lease&&) = delete;
     ~Lease();
     explicit operator bool() const { return store_ != nullptr; }
@@ -45,16 +56,18 @@ class ModelStore {
 
    private:
     friend class ModelStore;
-    Lease(ModelStore& store, Entry& entry, bool is_use) : store_(&store), entry_(&entry), is_use_(is_use) {}
+    Lease(ModelStore& store, Entry& entry, Use use) : store_(&store), entry_(&entry), use_(use) {}
     ModelStore* store_ = nullptr;
     Entry* entry_ = nullptr;
-    bool is_use_ = false;  ///< of a request
+    Use use_ = Use::text;
   };
 
-  enum class Status { unloaded, loading, loaded };
+  /// unloading: it takes no new requests, and has its memory until the last of its requests has ended and it is destroyed.
+  enum class Status { unloaded, loading, loaded, unloading };
   struct State {
     Status status = Status::unloaded;
     std::uint64_t loads = 0, unloads = 0;
+    std::uint64_t device_bytes = 0;  ///< while it is destroyed, what it held
   };
 
   /// `first`: the first file's model if it is loaded already. `idle`: a model that no request has used for that long is unloaded; 0: never.
@@ -69,26 +82,29 @@ class ModelStore {
   std::optional<std::size_t> find(std::string_view name) const;
   State state(std::size_t model) const;
 
-  /// Loads the model if necessary, in the order of the calls. Throws ApiError (500, 503) if it cannot be loaded, or if `keep_going` says so
-  /// before.
-  Lease acquire(std::size_t model, const KeepGoing& keep_going);
-  /// The model if it is loaded; else an empty lease. No use that an idle time or the choice of the least recently used one counts.
+  /// Loads the model if necessary, in the order of the calls. Throws ApiError (500, 503) if it cannot be loaded, or if the caller's
+  /// keep_going() says so before.
+  Lease acquire(std::size_t model, const Caller& caller);
+  /// The model if it is loaded; else an empty lease. Neither an idle time nor the choice of the least recently used model counts it.
   Lease if_loaded(std::size_t model);
+  /// The same, and also of a model that takes no new requests because it is to be unloaded: for what reads its state in no time.
+  Lease look(std::size_t model);
 
-  /// Unloads the least recently used model; false if it must not. The thread that loads a model waits until requests of another one have
-  /// ended, which then takes no new ones; other threads get memory of idle models alone, so that two of them never wait for each other.
+  /// Unloads the least recently used model; false if it must not. Idle ones leave at once, those used for texts alone after a few seconds
+  /// at most. The thread that loads a model also waits until generations of another one have ended, which then takes no new ones; other
+  /// threads, which may have models themselves, do not: so two of them never wait for each other.
   bool make_room();
   /// Ends loading and waiting: acquire() throws from now on, except for loaded models.
   void stop();
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  Lease lease(Entry& entry, bool is_use);
-  void release(Entry& entry, bool is_use);
-  void load(Entry& entry, const KeepGoing& keep_going, Lock& lock);
+  Lease lease(Entry& entry, Use use);
+  void release(Entry& entry, Use use);
+  void load(Entry& entry, const Caller& caller, Lock& lock);
   void unload(Entry& entry, Lock& lock);
-  bool unload_after_use(Entry& entry, Lock& lock);
-  void wait_for_model(Entry& entry, const KeepGoing& keep_going, Lock& lock);
+  bool unload_after_use(Entry& entry, const KeepGoing& keep_going, Lock& lock);
+  void wait_for_model(Entry& entry, const Caller& caller, Lock& lock);
   void unload_idle(const std::stop_token& stop);
   bool has_waiting(const Entry& entry) const;
   template <typename Which>

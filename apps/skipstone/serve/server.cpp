@@ -175,11 +175,13 @@ Server::Server(ModelStore& models, const ServerOptions& options)
   http_->start();
 }
 
-// Requests come from the HTTP server, and texts_ passes some on to generations_: each is destroyed before the objects that it uses.
+// Requests come from the HTTP server, and texts_ passes some on to generations_: each is destroyed before the objects that it uses. Those
+// that came while the first cancel_all() ran are cancelled by the second one, while the queues that they are in still exist.
 Server::~Server() {
   draining_ = true;
   cancel_all();
   http_->stop();
+  cancel_all();
   short_texts_.reset();
   texts_.reset();
   generations_.clear();
@@ -280,7 +282,7 @@ void Server::handle(HttpRequest request, const ExchangePtr& exchange) {
   std::string methods;
   const Route* const route = find(request, methods);
   request.path = route_path(routes(), request.path);
-  answering(*counted, [&] { (this->*route->handle)(std::move(request), counted); });
+  answer_with(*counted, [&] { (this->*route->handle)(std::move(request), counted); });
 }
 
 void Server::health(HttpRequest, const ExchangePtr& exchange) {
@@ -292,7 +294,7 @@ void Server::health(HttpRequest, const ExchangePtr& exchange) {
 // Values of a model are missing while it is not loaded.
 void Server::props(HttpRequest request, const ExchangePtr& exchange) {
   const std::size_t asked = model_of_query(request);
-  const ModelStore::Lease model = models_.if_loaded(asked);
+  const ModelStore::Lease model = models_.look(asked);
   Json drafters = Json::array();
   for (const skipstone_drafter_info& drafter : skipstone::drafters()) {
     if (drafter.lossless != 0 && drafter.file != SKIPSTONE_MUST_NAME_FILE) drafters.push_back(drafter.name);

@@ -78,6 +78,9 @@ class Server {
   JobQueue& queue_of(std::size_t model);
   std::size_t generations(std::size_t (JobQueue::*count)() const) const;
   void refuse_while_ending() const;
+  /// answering(); a lost device also ends the server.
+  void answer_with(Exchange& exchange, const std::function<void()>& work);
+  void note_loss(const skipstone::error& error);
 
   void health(HttpRequest request, const ExchangePtr& exchange);
   void props(HttpRequest request, const ExchangePtr& exchange);
@@ -108,6 +111,8 @@ class Server {
   std::string count_of(const Model& model, const HttpRequest& request, const Task& task) const;
   skipstone::Json show(const Model& model, Form form, const HttpRequest& request, const Task& task) const;
   TaskPtr begin_task(HttpRequest request, const ExchangePtr& exchange) const;
+  /// The task's model, once it is loaded.
+  ModelStore::Lease model_for(const Task& task, ModelStore::Use use);
   void answer_tokens(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
   void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue);
   void find_model(Task& task) const;

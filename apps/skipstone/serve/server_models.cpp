@@ -40,22 +40,23 @@ std::size_t Server::model_named(const std::string& name) const {
 Json Server::list_entry(std::size_t model) const {
   Json entry = {{"id", models_.file(model).name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
   // The context length has no field in OpenAI's API; these are OpenRouter's, vLLM's and llama.cpp's.
-  if (const ModelStore::Lease loaded = models_.if_loaded(model)) {
+  if (const ModelStore::Lease loaded = models_.look(model)) {
     entry["context_length"] = loaded->context;
     entry["max_model_len"] = loaded->context;
     entry["meta"] = {{"n_ctx", loaded->context}, {"n_vocab", loaded->engine.info().vocabulary}};
   }
   if (models_.size() == 1) return entry;
   const ModelStore::Status status = models_.state(model).status;
-  entry["status"] = {{"value", status == ModelStore::Status::loaded    ? "loaded"
-                               : status == ModelStore::Status::loading ? "loading"
-                                                                       : "unloaded"}};
+  entry["status"] = {{"value", status == ModelStore::Status::loaded      ? "loaded"
+                               : status == ModelStore::Status::loading   ? "loading"
+                               : status == ModelStore::Status::unloading ? "unloading"
+                                                                         : "unloaded"}};
   return entry;
 }
 
 void Server::slots(HttpRequest request, const ExchangePtr& exchange) {
   const std::size_t asked = model_of_query(request);
-  const ModelStore::Lease model = models_.if_loaded(asked);
+  const ModelStore::Lease model = models_.look(asked);
   Json slots = Json::array();
   std::vector<bool> busy(options_.parallel);
   {
@@ -81,13 +82,13 @@ void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
         state.running = queue->running();
       }
     }
+    const ModelStore::Lease model = models_.look(i);
     const ModelStore::State stored = models_.state(i);
     state.loads = stored.loads;
     state.unloads = stored.unloads;
-    if (const ModelStore::Lease model = models_.if_loaded(i)) {
-      state.engine = model->engine.report();
-      state.device_bytes = model->engine.info().device_bytes;
-    }
+    state.loaded = model || stored.status == ModelStore::Status::unloading;
+    state.device_bytes = model ? model->engine.info().device_bytes : stored.device_bytes;
+    if (model) state.engine = model->engine.report();
   }
   const std::uint64_t held = options_.model_memory != nullptr ? options_.model_memory->held() : 0;
   const ServerState now{texts_->waiting() + short_texts_->waiting(),

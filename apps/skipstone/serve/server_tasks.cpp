@@ -61,6 +61,25 @@ void Server::refuse_while_ending() const {
   if (draining_ || broken_ != SKIPSTONE_OK) throw ApiError(503, "the server ends: it takes no more requests");
 }
 
+void Server::note_loss(const skipstone::error& error) {
+  if (error.status() == SKIPSTONE_DEVICE_LOST) broken_ = error.status();
+}
+
+void Server::answer_with(Exchange& exchange, const std::function<void()>& work) {
+  answering(exchange, [&] {
+    try {
+      work();
+    } catch (const skipstone::error& error) {
+      note_loss(error);
+      throw;
+    }
+  });
+}
+
+ModelStore::Lease Server::model_for(const Task& task, ModelStore::Use use) {
+  return models_.acquire(task.model, {use, task.clock.asked, [&task] { return task.keep_going(); }});
+}
+
 // ---- turns ----
 
 Server::TaskPtr Server::begin_task(HttpRequest request, const ExchangePtr& exchange) const {
@@ -84,7 +103,7 @@ void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> 
     tasks_.insert(task);
     const auto ticket = queue.push([this, task, &queue, work = std::move(work)] {
       try {
-        answering(*task->exchange, work);
+        answer_with(*task->exchange, work);
       } catch (...) {  // no memory even for an error: the exchange's destructor closes the connection
       }
       const std::lock_guard end(tasks_mutex_);
@@ -163,7 +182,7 @@ void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangeP
     find_model(*task);
     if (const ModelStore::Lease model = models_.if_loaded(task->model)) return answer_text_of(*model, answer, *task);
     submit(task, queue_of(task->model), [this, task, answer] {  // else texts of other models would wait
-      const ModelStore::Lease model = models_.acquire(task->model, [&task] { return task->keep_going(); });
+      const ModelStore::Lease model = model_for(*task, ModelStore::Use::text);
       answer_text_of(*model, answer, *task);
     });
   });
@@ -286,7 +305,7 @@ void Server::work(Task& task, JobQueue& queue) {
     });
   };
   try {
-    const ModelStore::Lease model = models_.acquire(task.model, [&task] { return task.keep_going(); });
+    const ModelStore::Lease model = model_for(task, ModelStore::Use::generation);
     take_sampling(request, model->sampling);
     check_length(*model, request);
     const Usage usage = serve::generate(*model, request, seed, task.cancellation, *answer, metrics_, offer);
@@ -295,7 +314,7 @@ void Server::work(Task& task, JobQueue& queue) {
                     usage.cached_tokens, usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
     if (options_.log_text) log(request.form == Form::completion ? request.prompt : request.messages);
   } catch (const skipstone::error& error) {
-    if (error.status() == SKIPSTONE_DEVICE_LOST) broken_ = error.status();
+    note_loss(error);
     if (error.status() == SKIPSTONE_CANCELLED && task.exchange->gone()) return;
     log(fmt::format("{}: {}", task.route, error.what()));
     answer->fail(error_of_current_exception());
