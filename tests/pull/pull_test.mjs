@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { check, run, sleep, until } from "../serve/harness.mjs";
+import { check, run, sleep, until, within } from "../serve/harness.mjs";
 import { commit, gitBlob, sendRange, sha256, startHub } from "./hub.mjs";
 
 const [, , program, scratch] = process.argv;
@@ -90,7 +90,10 @@ check("QUANT chooses", async () => {
       assertRight(use, await use.pull(`owner/name${quant}`), name, files[name]);
     }
   });
-  await withHub({ files: { "a-Q8_0.gguf": model, "a-Q6_K.gguf": model } }, async (use) => assertRefused(use, await use.pull(), 3, /a-Q8_0\.gguf/));
+  await withHub({ files: { "a-Q8_0.gguf": model, "a-Q6_K.gguf": model } }, async (use) => {
+    assertRefused(use, await use.pull("owner/name:Q5_K_M"), 3, /a-Q8_0\.gguf/);
+    assertRight(use, await use.pull(), "a-Q6_K.gguf");
+  });
   await withHub({ files: { "a-Q8_0.gguf": model } }, async (use) => assertRight(use, await use.pull(), "a-Q8_0.gguf"));
   await withHub({ files: { "config.json": model } }, async (use) => assertRefused(use, await use.pull(), 3, /no GGUF file/));
 });
@@ -141,6 +144,111 @@ check("a connection without progress is given up", () => withHub({
     return true;
   },
 }, async (use) => assertRefused(use, await use.pull(), 1, /breaks off again and again/)));
+
+/** Writes `piece` until the other end closes; returns the bytes that were taken. */
+async function endlessly(stream, piece) {
+  let bytes = 0;
+  const closed = new Promise((resolve) => {
+    stream.on("close", resolve);
+    stream.on("error", resolve);
+  });
+  for (let open = true; open;) {
+    if (stream.destroyed) break;
+    bytes += piece.length;
+    if (stream.write(piece)) {
+      await sleep(0);
+      continue;
+    }
+    open = await Promise.race([closed.then(() => false), new Promise((resolve) => {
+      stream.once("drain", () => resolve(true));
+    })]);
+  }
+  return bytes;
+}
+
+check("a hub that does not end has an end", async () => {
+  let taken = 0;
+  const endless = (status, headers, piece) => async (request, response) => {
+    response.writeHead(status, headers);
+    taken = await endlessly(response, piece);
+    return true;
+  };
+  const raw = (begin, piece) => async ({ socket }) => {
+    socket.write(begin);
+    taken = await endlessly(socket, piece);
+    return true;
+  };
+  const page = "x".repeat(1 << 16);
+  const line = `X-Line: ${"y".repeat(1000)}\r\n`;
+  for (const [where, answer, code, says, most] of [
+    ["onHub", endless(404, {}, page), 3, /no model owner\/name/, 16],
+    ["onHub", endless(302, { Location: "/again" }, page), 1, /status 302|more than 10 times/, 16],
+    ["onHub", endless(200, {}, `{"siblings": [${"[],".repeat(20000)}`), 1, /more files than any model/, 48],
+    ["onHub", raw("HTTP/1.1 200 OK\r\n", line), 1, /headers of its answer have no end/, 16],
+    ["onHub", raw("", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)), 1, /headers of its answer have no end/, 16],
+    ["onBytes", endless(404, {}, page), 3, /no model owner\/name/, 16],
+    ["onBytes", endless(200, {}, page), 1, /sends more/, 16],
+  ]) {
+    await withHub({ [where]: answer }, async (use) => assertRefused(use, await within(20, () => use.pull(), `${says}`), code, says));
+    assert.ok(taken > 0 && taken < most << 20, `${says}: ${taken} bytes`);
+  }
+  await withHub({ onHub: (request, response) => {
+    response.writeHead(200);
+    response.end("[".repeat(1_000_000));
+    return true;
+  } }, async (use) => assertRefused(use, await use.pull(), 1, /cannot be read/));
+});
+
+check("connections that bring next to nothing are given up", async () => {
+  let connections = 0;
+  await withHub({
+    onBytes: (request, response, bytes) => {
+      sendRange(request, response, bytes, { end: 100 * ++connections });
+      return true;
+    },
+  }, async (use) => assertRefused(use, await use.pull(), 1, /breaks off again and again/));
+  assert.equal(connections, 4);
+  await withHub({
+    onBytes: (request, response, bytes) => { // as much as ever, and then nothing of it
+      if (request.headers.range) {
+        response.writeHead(416);
+        response.end();
+      } else {
+        sendRange(request, response, bytes, { end: 1_000_000 });
+      }
+      return true;
+    },
+  }, async (use) => {
+    assertRefused(use, await use.pull(), 1, /breaks off|status 416/);
+    assert.ok(use.fetches().length <= 12, `${use.fetches().length}`);
+  });
+});
+
+if (process.env.SKIPSTONE_FULL_TESTS) {
+  check("bytes that drip are given up", async () => { // half a minute for each
+    const drip = async (request, response) => {
+      response.writeHead(200);
+      while (!response.destroyed) {
+        response.write(" ");
+        await sleep(500);
+      }
+      return true;
+    };
+    await withHub({ onHub: drip }, async (use) => assertRefused(use, await use.pull(), 1, /does not answer: Timeout/));
+    await withHub({ onBytes: drip }, async (use) => assertRefused(use, await use.pull(), 1, /sends more|breaks off again and again/));
+  });
+}
+
+check("a token is shown to no network without a word", async () => {
+  const env = { HF_TOKEN: "hf_secret", HF_HUB_CACHE: join(scratch, "none"), http_proxy: "http://127.0.0.1:1", no_proxy: "" };
+  const warning = /warning: the token in HF_TOKEN goes to http:\/\/hub\.example:80 without encryption/;
+  assert.match((await start(["pull", "owner/name", "--hub", "http://hub.example"], { env })).err, warning);
+  assert.doesNotMatch((await start(["pull", "owner/name", "--hub", "http://hub.example"], { env: { ...env, HF_TOKEN: "" } })).err, /warning/);
+  for (const local of ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1"]) {
+    assert.doesNotMatch((await start(["pull", "owner/name", "--hub", local], { env })).err, /warning/, local);
+  }
+  assert.match((await start(["pull", "owner/name", "--hub", "http://127.0.0.1.example"], { env })).err, /warning/);
+});
 
 check("what the hub refuses is said", async () => {
   const answer = (status, headers = {}, body = "{}") => ({
@@ -265,10 +373,10 @@ check("a pull that is killed or interrupted continues", () => {
   });
 });
 
-check("what is there is used without the hub", () => withHub({ files: { "m-Q8_0.gguf": readFileSync(bundled) } }, async (use) => {
+check("what is there is used without the hub", () => withHub({ files: { "m-Q4_K_M.gguf": readFileSync(bundled) } }, async (use) => {
   assert.match((await use.run(["inspect", "hf:owner/name"])).out, /GGUF version 3/);
   const asked = use.hub.seen.length;
-  for (const args of [["inspect", "hf:owner/name:q8_0", "--json"], ["quantize", "hf:owner/name", join(use.root, "o.gguf"), "q8_0"]]) {
+  for (const args of [["inspect", "hf:owner/name:q4_k_m", "--json"], ["quantize", "hf:owner/name", join(use.root, "o.gguf"), "q8_0"]]) {
     assert.equal((await use.run(args)).code, 0);
   }
   writeFileSync(join(use.root, "m.json"), '[{"role": "user", "content": "a"}]');
@@ -279,13 +387,46 @@ check("what is there is used without the hub", () => withHub({ files: { "m-Q8_0.
   for (const env of [{ HF_HUB_OFFLINE: "1" }, {}]) {
     const result = env.HF_HUB_OFFLINE ? await use.pull("owner/name", { env }) : await start(["pull", "owner/name", "--hub", "http://127.0.0.1:1"], { env: { HF_HUB_CACHE: use.root } });
     assert.equal(result.code, 0, result.err);
-    assert.equal(result.out, `${use.snapshot("m-Q8_0.gguf")}\n`);
+    assert.equal(result.out, `${use.snapshot("m-Q4_K_M.gguf")}\n`);
     assert.match(result.err, /are there are taken|that are there/);
   }
   const none = await start(["inspect", "hf:owner/other"], { env: { HF_HUB_CACHE: use.root, HF_ENDPOINT: "http://127.0.0.1:1" } });
   assert.equal(none.code, 1);
   assert.match(none.err, /does not answer.*owner\/other is not there/);
 }));
+
+check("a name without a type means the same online and offline", async () => {
+  const q8 = readFileSync(bundled), q6 = Buffer.from("not the one");
+  const files = { "m-Q8_0.gguf": q8, "m-Q9_X.gguf": q6 };
+  let answer = () => false;
+  await withHub({ files, onHub: (...hub) => answer(...hub) }, async (use) => {
+    const inspect = async (env = {}) => {
+      const result = await use.run(["inspect", "hf:owner/name", "--json"], { env });
+      assert.equal(result.code, 0, result.err);
+      return result;
+    };
+    await inspect();
+    assert.ok(existsSync(use.snapshot("m-Q8_0.gguf")), "the first file");
+    const asked = use.hub.seen.length;
+    await inspect();
+    assert.equal(use.hub.seen.length, asked + 1, "the hub says what the name means");
+    assert.equal(use.fetches().length, 1);
+    for (const env of [{ HF_HUB_OFFLINE: "1" }, { HF_ENDPOINT: "http://127.0.0.1:1" }]) assert.match((await inspect(env)).err, /are taken/);
+    answer = (request, response) => {
+      response.writeHead(404);
+      response.end();
+      return true;
+    };
+    assert.match((await inspect()).err, /no model owner\/name; the files .* are taken/);
+    answer = () => false;
+    files[usual] = q8;
+    await inspect();
+    assert.ok(existsSync(use.snapshot(usual)), "the usual type has come to the hub");
+    const then = use.hub.seen.length;
+    await inspect();
+    assert.equal(use.hub.seen.length, then);
+  });
+});
 
 check("files of the package huggingface_hub are used, at any commit", () => withHub({}, async (use) => {
   const older = "f".repeat(40);

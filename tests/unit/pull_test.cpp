@@ -60,6 +60,17 @@ TEST(ChooseFiles, TakesAllPartsInOrder) {
   EXPECT_EQ(chosen({"m-Q8_0-00004-of-00003.gguf"}, ""), std::vector<std::string>{"m-Q8_0-00004-of-00003.gguf"}) << "a name like others";
 }
 
+// As llama.cpp has it: the usual type, else the first file.
+TEST(ChooseFiles, TakesTheFirstWhereNoTypeIsNamed) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(chosen({"m-Q8_0.gguf", "m-Q4_K_M.gguf", "m-BF16.gguf"}, ""), Names{"m-Q4_K_M.gguf"});
+  EXPECT_EQ(chosen({"m-Q8_0.gguf", "m-Q6_K.gguf", "mmproj.gguf"}, ""), Names{"m-Q6_K.gguf"});
+  EXPECT_EQ(chosen({"m-Q5_0-00001-of-00002.gguf", "m-Q8_0.gguf"}, ""), Names{"m-Q8_0.gguf"}) << "a part of the first is missing";
+  EXPECT_EQ(chosen({"m-Q5_0-00001-of-00002.gguf"}, ""), Names{});
+  EXPECT_EQ(ModelName::parse("o/n").or_usual().quant, "Q4_K_M");
+  EXPECT_EQ(ModelName::parse("o/n:q8_0").or_usual().quant, "q8_0");
+}
+
 #ifdef SKIPSTONE_PULL
 bool matches(const std::string& checksum, std::string_view text) {
   Checksum made(checksum, text.size());

@@ -135,7 +135,8 @@ std::optional<std::uint64_t> first_of(const Response& response) {
   return error == std::errc() && stop != begin && *stop == '-' ? std::optional(first) : std::nullopt;
 }
 
-/// Fetches until all bytes are there. A connection that ends early is continued; without any progress it is given up after some tries.
+/// Fetches until all bytes are there. A connection that ends early is continued; where several in a row bring next to nothing, it is given
+/// up.
 class Transfer {
  public:
   Transfer(Hub& hub, const ModelName& model, const std::string& commit, const RemoteFile& file)
@@ -143,12 +144,17 @@ class Transfer {
 
   void run(Partial& partial) {
     constexpr int tries = 4;
+    const std::uint64_t progress = std::min<std::uint64_t>(std::uint64_t{64} << 10, file_.bytes / 20);
+    std::uint64_t furthest = partial.bytes();
     ProgressBar bar(shown(file_), file_.bytes, partial.bytes());
     for (int without_progress = 0; partial.bytes() < file_.bytes;) {
-      const std::uint64_t before = partial.bytes();
       const Response response = once(partial, bar);
       if (partial.bytes() == file_.bytes) return;
-      without_progress = partial.bytes() > before ? 0 : without_progress + 1;
+      ++without_progress;
+      if (partial.bytes() > furthest && partial.bytes() - furthest > progress) {
+        without_progress = 0;
+        furthest = partial.bytes();
+      }
       check(response, without_progress == tries);
       const int doubled = without_progress == 0 ? 0 : 1 << (without_progress - 1);
       wait_seconds(response.retry_after > 0 ? response.retry_after : doubled);

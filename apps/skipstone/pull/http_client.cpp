@@ -12,6 +12,7 @@
 #include "skipstone/skipstone.hpp"
 #include "terminal/exit_code.h"
 #include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli::pull {
 namespace {
@@ -65,16 +66,31 @@ std::string checked_token(const std::string& token) {
   return trimmed;
 }
 
+constexpr std::size_t most_header_bytes = std::size_t{256} << 10;
+
+/// Whether an origin is this machine, whose connections nobody else reads.
+bool is_local(std::string_view origin) {
+  std::string_view host = origin.substr(origin.find("://") + 3);
+  host = host.substr(0, host.rfind(':'));
+  const bool loopback = host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos;
+  return loopback || host == "localhost" || host == "[::1]";
+}
+
 /// What libcurl's callbacks fill during one transfer. They are called from C: what `take` throws waits in `thrown`.
 struct Callbacks {
   CURL* handle;
   Response& response;
   const TakeBody& take;
-  std::exception_ptr thrown;
+  std::exception_ptr thrown = nullptr;
+  std::size_t header_bytes = 0;
+  bool enough = false;  ///< of an answer other than 2xx, which nobody needs whole
 };
 
 std::size_t on_header(char* data, std::size_t, std::size_t size, void* user_data) {
-  auto& response = static_cast<Callbacks*>(user_data)->response;
+  auto& transfer = *static_cast<Callbacks*>(user_data);
+  transfer.header_bytes += size;
+  if (transfer.header_bytes > most_header_bytes) return 0;
+  Response& response = transfer.response;
   const std::string_view line(data, size);
   const std::size_t colon = line.find(':');
   if (colon == line.npos || response.headers.size() > 200) return size;
@@ -93,7 +109,8 @@ std::size_t on_body(char* data, std::size_t, std::size_t size, void* user_data) 
   constexpr std::size_t most_kept = std::size_t{64} << 10;
   if (!response.is_good()) {
     response.body.append(data, std::min(size, most_kept - std::min(most_kept, response.body.size())));
-    return size;
+    transfer.enough = response.body.size() == most_kept;
+    return transfer.enough ? 0 : size;
   }
   try {
     transfer.take(response, std::as_bytes(std::span(data, size)));
@@ -127,6 +144,9 @@ HttpClient::HttpClient(const std::string& hub, const std::string& token) : state
     fail(ExitCode::usage, "'{}' is no address of a hub; one is as https://huggingface.co", skipstone::shortened(hub));
   }
   state_->token = checked_token(token);
+  if (!state_->token.empty() && state_->origin.starts_with("http:") && !is_local(state_->origin)) {
+    note("warning: the token in HF_TOKEN goes to {} without encryption", state_->origin);
+  }
   if (!state_->handle) fail(ExitCode::out_of_memory, "there is no memory for a transfer");
 }
 
@@ -142,7 +162,7 @@ std::string HttpClient::State::perform(const Request& request, Response& respons
   if (response.of_hub && !token.empty()) add_header("Authorization: Bearer " + token);
   const std::unique_ptr<curl_slist, decltype(&::curl_slist_free_all)> headers(list, c.curl_slist_free_all);
   const std::string agent = std::string("skipstone/") + skipstone_version();
-  Callbacks transfer{h, response, take, nullptr};
+  Callbacks transfer{.handle = h, .response = response, .take = take};
   c.curl_easy_reset(h);
   c.curl_easy_setopt(h, CURLOPT_URL, request.url.c_str());
   c.curl_easy_setopt(h, CURLOPT_USERAGENT, agent.c_str());
@@ -150,8 +170,9 @@ std::string HttpClient::State::perform(const Request& request, Response& respons
   c.curl_easy_setopt(h, CURLOPT_NOBODY, request.head ? 1L : 0L);
   c.curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
   c.curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, 30L);
-  c.curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  c.curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, 60L);
+  c.curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1024L);
+  c.curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, 30L);
+  c.curl_easy_setopt(h, CURLOPT_TIMEOUT, static_cast<long>(request.most_seconds));
   c.curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, &on_header);
   c.curl_easy_setopt(h, CURLOPT_HEADERDATA, &transfer);
   c.curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, &on_body);
@@ -162,7 +183,11 @@ std::string HttpClient::State::perform(const Request& request, Response& respons
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   if (result == CURLE_ABORTED_BY_CALLBACK) fail(ExitCode::interrupted, "interrupted; the next start continues where this one ended");
   c.curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &response.status);
-  if (result != CURLE_OK) response.problem = c.curl_easy_strerror(result);
+  if (transfer.header_bytes > most_header_bytes) {
+    response.problem = "the headers of its answer have no end";
+  } else if (result != CURLE_OK && !transfer.enough) {
+    response.problem = c.curl_easy_strerror(result);
+  }
   curl_off_t seconds = 0;
   c.curl_easy_getinfo(h, CURLINFO_RETRY_AFTER, &seconds);
   response.retry_after = static_cast<std::uint32_t>(std::clamp<curl_off_t>(seconds, 0, 1000000));

@@ -13,8 +13,9 @@ namespace cli::pull {
 
 struct Request {
   std::string url;
-  bool head = false;       ///< headers alone
-  std::uint64_t from = 0;  ///< the first byte that is wanted
+  bool head = false;                ///< headers alone
+  std::uint64_t from = 0;           ///< the first byte that is wanted
+  std::uint32_t most_seconds = 60;  ///< for the answer of one host; 0: as long as its bytes come
 };
 
 struct Response {
@@ -42,7 +43,8 @@ class HttpClient {
   HttpClient(const std::string& hub, const std::string& token);
   ~HttpClient();
 
-  /// Follows redirects. Throws Failure for Ctrl-C and for redirects that lead nowhere, and what `take` throws.
+  /// Follows redirects. An answer whose headers are too long, or whose bytes come too slowly, has a `problem`. Throws Failure for Ctrl-C
+  /// and for redirects that lead nowhere, and what `take` throws.
   Response get(const Request& request, const TakeBody& take);
 
  private:

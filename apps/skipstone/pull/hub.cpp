@@ -25,7 +25,7 @@ namespace {
 using skipstone::SortedJson;
 
 constexpr const char* usual_address = "https://huggingface.co";
-constexpr std::size_t most_json_bytes = std::size_t{64} << 20;
+constexpr std::size_t most_json_bytes = std::size_t{16} << 20;
 
 std::string without_slash(std::string address) {
   if (address.empty()) address = skipstone::env::get("HF_ENDPOINT").value_or(usual_address);
@@ -160,7 +160,7 @@ void Hub::complete(const ModelName& model, const std::string& commit, RemoteFile
 }
 
 Response Hub::get(const ModelName& model, const std::string& commit, const RemoteFile& file, std::uint64_t from, const TakeBody& take) {
-  return client_.get({.url = url_of(model, commit, file), .from = from}, take);
+  return client_.get({.url = url_of(model, commit, file), .from = from, .most_seconds = 0}, take);
 }
 
 void Hub::refuse(const ModelName& model, const Response& response) const {

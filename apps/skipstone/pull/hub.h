@@ -19,7 +19,7 @@ struct Listing {
 
 class Hub {
  public:
-  /// `address`: "" for the usual one. The token is $HF_TOKEN. Throws like HttpClient.
+  /// `address`: "" for the usual one. The token is $HF_TOKEN, for whichever hub that is. Throws like HttpClient.
   explicit Hub(std::string address);
 
   const std::string& address() const { return address_; }

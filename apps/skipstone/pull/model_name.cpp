@@ -35,6 +35,8 @@ struct Candidate {
   std::string stem;  ///< the path in lower case, without the number of a part and the ending
   std::uint32_t count = 1;
   std::map<std::uint32_t, std::string> parts;  ///< paths
+
+  bool is_whole() const { return parts.size() == count; }
 };
 
 /// The numbers of "NAME-00001-of-00003".
@@ -113,6 +115,8 @@ ModelName ModelName::parse(std::string_view text) {
   return {std::string(owner), std::string(name), std::string(quant)};
 }
 
+ModelName ModelName::or_usual() const { return {owner, name, quant.empty() ? std::string(usual_quant) : quant}; }
+
 bool is_safe_path(std::string_view path) {
   constexpr std::size_t longest = 1000;
   if (path.empty() || path.size() > longest || path.find('\\') != path.npos || skipstone::escaped(path) != path) return false;
@@ -128,18 +132,17 @@ bool is_safe_path(std::string_view path) {
 std::vector<std::string> choose_files(const std::vector<std::string>& files, const ModelName& model) {
   const std::vector<Candidate> all = candidates_in(files);
   if (all.empty()) fail(ExitCode::bad_model, "{} has no GGUF file of a language model", model.repository());
-  const std::string quant = lower(model.quant.empty() ? usual_quant : model.quant);
+  const std::string quant = lower(model.or_usual().quant);
   std::vector<Candidate> meant;
   std::ranges::copy_if(all, std::back_inserter(meant), [&](const Candidate& one) { return is_meant(one, quant); });
-  if (meant.empty() && model.quant.empty() && all.size() == 1) meant = all;
   if (meant.empty() && model.quant.empty()) {
-    fail(ExitCode::bad_model, "{} has no file of the usual type {}; choose one, as {}:QUANT: {}", model.repository(), usual_quant,
-         model.repository(), names_of(all));
+    const auto first = std::ranges::find_if(all, &Candidate::is_whole);  // by path, as hubs list them
+    meant.push_back(first == all.end() ? all.front() : *first);
   }
   if (meant.empty()) fail(ExitCode::bad_model, "{} has no file '{}'; it has {}", model.repository(), model.quant, names_of(all));
   // The plainest name of several: "m-Q4_K_M" rather than "m-UD-Q4_K_M".
   const Candidate& chosen = *std::ranges::min_element(meant, {}, [](const Candidate& one) { return one.stem.size(); });
-  if (chosen.parts.size() != chosen.count) {
+  if (!chosen.is_whole()) {
     fail(ExitCode::bad_model, "{} has {} of the {} parts of {}", model.repository(), chosen.parts.size(), chosen.count,
          skipstone::shortened(chosen.parts.begin()->second, 200));
   }

@@ -5,15 +5,14 @@
 #include <cstdint>
 #include <string>
 
+#include "terminal/output.h"
+
 namespace cli::pull {
 
 class ProgressBar {
  public:
   /// `name`: what is fetched, of `total` bytes in all, `done` of which were there before.
-  ProgressBar(std::string name, std::uint64_t total, std::uint64_t done);
-  ~ProgressBar();
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
+  ProgressBar(const std::string& name, std::uint64_t total, std::uint64_t done);
 
   /// On a terminal one line that is redrawn, with speed and time left; elsewhere a line for each tenth.
   void update(std::uint64_t done);
@@ -21,11 +20,11 @@ class ProgressBar {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void draw(std::uint64_t done, double seconds) const;
+  void draw(std::uint64_t done, double seconds);
 
-  std::string name_;
   std::uint64_t total_, first_;
-  bool terminal_, shown_ = false;
+  bool terminal_;
+  ErasableLine line_;
   std::uint64_t tenth_;
   Clock::time_point start_ = Clock::now(), last_;
 };

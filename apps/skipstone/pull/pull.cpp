@@ -15,9 +15,17 @@ namespace pull {
 
 std::string cached_or_fetched(const std::string& name) {
   const ModelName model = ModelName::parse(name);
-  std::vector<std::string> files = HubCache(model).find(model);
-  if (files.empty()) files = fetch(model, "");
-  return files.front();
+  const HubCache cache(model);
+  std::vector<std::string> files = cache.find(model.or_usual());
+  if (!files.empty()) return files.front();
+  try {
+    return fetch(model, "").front();
+  } catch (const Failure& failure) {
+    files = cache.find(model);
+    if (failure.code() != ExitCode::bad_model || files.empty()) throw;
+    note("{}; the files of {} that are there are taken.", failure.what(), model.text());
+    return files.front();
+  }
 }
 
 }  // namespace pull

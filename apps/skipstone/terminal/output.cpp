@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <system_error>
+#include <utility>
 
 #include "base/env.h"
 #include "base/escape.h"
@@ -121,9 +122,21 @@ std::string bytes_text(double bytes) {
 
 std::string bytes_text(const skipstone::Json& bytes) { return bytes_text(static_cast<double>(bytes.get<std::uint64_t>())); }
 
-Progress::Progress() : terminal_(platform::is_terminal(platform::Stream::error)), start_(Clock::now()) {}
+std::size_t ErasableLine::columns() {
+  const std::size_t told = platform::columns(Stream::error);
+  return (told > 0 ? told : 80) - 1;
+}
 
-Progress::~Progress() { clear(); }
+void ErasableLine::draw(std::string_view text) {
+  drawn_ = true;
+  write_error(fmt::format("\r\033[K{}", text.substr(0, columns())));
+}
+
+void ErasableLine::clear() {
+  if (std::exchange(drawn_, false)) write_error("\r\033[K");
+}
+
+Progress::Progress() : terminal_(platform::is_terminal(Stream::error)), start_(Clock::now()) {}
 
 void Progress::update(const std::string& stage, double done) {
   const auto now = Clock::now();
@@ -136,10 +149,9 @@ void Progress::update(const std::string& stage, double done) {
   if (stage == stage_ && now - last_ < std::chrono::milliseconds(100)) return;
   stage_ = stage;
   last_ = now;
-  shown_ = true;
-  // A line that wraps could not be erased.
-  const std::size_t told = platform::columns(platform::Stream::error), columns = told > 0 ? told : 80;
-  write_error(fmt::format("\r\033[K{:.{}} {:3.0f} %", skipstone::escaped(stage), columns > 8 ? columns - 7 : 1, 100.0 * done));
+  constexpr std::size_t percent = 6;  // " 100 %"
+  const std::size_t columns = ErasableLine::columns();
+  line_.draw(fmt::format("{:.{}} {:3.0f} %", skipstone::escaped(stage), columns > percent ? columns - percent : 1, 100.0 * done));
 }
 
 std::function<bool(const char*, double)> Progress::until_interrupted() {
@@ -147,12 +159,6 @@ std::function<bool(const char*, double)> Progress::until_interrupted() {
     update(stage, done);
     return !interrupt::requested();
   };
-}
-
-void Progress::clear() {
-  if (!shown_) return;
-  shown_ = false;
-  write_error("\r\033[K");
 }
 
 }  // namespace cli

@@ -70,14 +70,28 @@ bool wants_colour(const std::string& when);
 std::string bytes_text(double bytes);
 std::string bytes_text(const skipstone::Json& bytes);  ///< `bytes` is an integer
 
+/// The last line on standard error, of a terminal, drawn anew and erased.
+class ErasableLine {
+ public:
+  ErasableLine() = default;
+  ~ErasableLine() { clear(); }
+  ErasableLine(const ErasableLine&) = delete;
+  ErasableLine& operator=(const ErasableLine&) = delete;
+
+  /// How many columns it may have: one that wraps could not be erased.
+  static std::size_t columns();
+  void draw(std::string_view text);
+  void clear();
+  bool is_drawn() const { return drawn_; }
+
+ private:
+  bool drawn_ = false;
+};
+
 /// A line on standard error for work that takes over a second.
 class Progress {
  public:
   Progress();
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
   /// `done`: 0 to 1. On a terminal one line that is redrawn; on other streams one line a stage.
   void update(const std::string& stage, double done);
 
@@ -85,13 +99,13 @@ class Progress {
   std::function<bool(const char*, double)> until_interrupted();
 
   /// Erases the line; to be called before anything else is printed.
-  void clear();
+  void clear() { line_.clear(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   bool terminal_;
-  bool shown_ = false;
+  ErasableLine line_;
   std::string stage_;
   Clock::time_point start_, last_;
 };
