@@ -35,11 +35,23 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
   for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
 }
 
+namespace {
+
+/// Bytes of blocks that hold whole slices: nothing of them is unused, so that a cache asks for no more than it needs.
+std::uint64_t block_bytes(std::size_t slices, std::uint64_t slice_bytes) {
+  constexpr std::uint64_t largest = std::uint64_t{64} << 20;
+  std::size_t blocks = 1;
+  while (blocks < slices && (slices % blocks != 0 || slices / blocks * slice_bytes > largest)) ++blocks;
+  return slices / blocks * slice_bytes;
+}
+
+}  // namespace
+
 KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const {
   kernels::AttentionShape shape = shape_;
   shape.slots = pages * KV_PAGE;
-  auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv);
   std::vector<vk::Slice> slices(2 * layers_[kind].size());
+  auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv, block_bytes(slices.size(), shape.kv_bytes()));
   if (!device_->could_have(slices.size() * shape.kv_bytes())) shortage = vk::Shortage::fails;  // others would leave in vain
   for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes(), shortage);
   return {std::move(arena), std::move(slices)};
