@@ -168,6 +168,7 @@ void ChatTemplate::find_end_of_answer() {
 void ChatTemplate::probe() {
   can_.developer = true;
   can_.reasoning = holds(source_, "enable_thinking") || holds(source_, "reasoning") || holds(source_, "think");
+  can_.error_results = holds(source_, "is_error");
   can_.thinking_key = !holds(source_, "reasoning_content") && (holds(source_, "message.thinking") || holds(source_, "message['thinking']"));
   const bool known = probe_content(RoleClass::user);
   can_.content.fill(can_.content[role_class("user")]);

@@ -36,6 +36,7 @@ struct Capabilities {
   bool call_text = false;                    ///< writes nothing of the calls of earlier answers: they go into their texts
   bool single_calls = false;                 ///< fails on two calls in an answer, or writes one of them alone
   bool tool_results = true;                  ///< writes the results of calls
+  bool error_results = false;                ///< reads whether a call failed, `is_error`
   bool reasoning = false;                    ///< knows of reasoning
   bool thinking_key = false;                 ///< reads an answer's reasoning from the key "thinking"
   bool null_content = true;                  ///< takes an answer of calls alone with the content none; else it is ""

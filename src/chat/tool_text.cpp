@@ -57,8 +57,8 @@ class Writer {
  public:
   Writer(const Conversation& conversation, const ToolText& wanted) : conversation_(conversation), wanted_(wanted) {}
 
-  std::vector<Value> write() {
-    for (const Value& message : conversation_.messages) {
+  std::vector<Value> write(const std::vector<Value>& messages) {
+    for (const Value& message : messages) {
       poll(32);
       add(message);
     }
@@ -189,6 +189,21 @@ std::vector<Value> with_single_calls(const std::vector<Value>& messages) {
   return split;
 }
 
-std::vector<Value> with_tool_text(const Conversation& conversation, const ToolText& wanted) { return Writer(conversation, wanted).write(); }
+std::vector<Value> with_tool_text(const std::vector<Value>& messages, const Conversation& conversation, const ToolText& wanted) {
+  return Writer(conversation, wanted).write(messages);
+}
+
+std::vector<Value> with_error_text(std::vector<Value> messages) {
+  for (Value& message : messages) {
+    const Value* failed = role_of(message) == "tool" ? member(message, "is_error") : nullptr;
+    if (failed == nullptr || !failed->is<bool>() || !*failed->get<bool>()) continue;
+    const Text result = text_of(message);
+    Text text;
+    text.append(result.empty() ? "Error" : "Error: ", Origin::data);
+    text.append(result);
+    message = with_text(message, std::move(text));
+  }
+  return messages;
+}
 
 }  // namespace skipstone::chat

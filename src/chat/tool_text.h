@@ -20,9 +20,13 @@ struct ToolText {
 /// The format of calls in words for a template.
 const OutputFormat& tool_text_format(std::string_view chat_template);
 
-/// The conversation's messages with the tools' definitions in its first system message, calls in the text of answers, and results as
+/// A conversation's `messages` with the tools' definitions in the first system message, calls in the text of answers, and results as
 /// messages of the user.
-std::vector<jinja::Value> with_tool_text(const Conversation& conversation, const ToolText& wanted);
+std::vector<jinja::Value> with_tool_text(const std::vector<jinja::Value>& messages, const Conversation& conversation,
+                                         const ToolText& wanted);
+
+/// The messages with a word in front of each result that says that its call failed, where the member `is_error` does.
+std::vector<jinja::Value> with_error_text(std::vector<jinja::Value> messages);
 
 /// The messages with one call in each answer, and its result next: for templates that take no more.
 std::vector<jinja::Value> with_single_calls(const std::vector<jinja::Value>& messages);

@@ -37,8 +37,8 @@ function addMessages(client, create, text, usual) {
   });
   check("anthropic: texts as blocks, turns of one role, a changed header", async () => {
     const block = (one) => ({ type: "text", text: one, cache_control: { type: "ephemeral" } });
-    const whole = messages[0].content, half = Math.floor(whole.length / 2);
-    const split = [block(whole.slice(0, half)), block(whole.slice(half))].map((one) => ({ role: "user", content: [one] }));
+    const split = messages[0].content.split("\n").map((line) => ({ role: "user", content: [block(line)] })); // a line end separates blocks
+    assert.ok(split.length > 2);
     assert.equal(await text({ system: [block(system)], messages: split }), await text());
     assert.equal(await text({ system: [block("x-anthropic-billing-header: cch=1;"), block(system)] }), await text());
     assert.notEqual(await text({ system: [block("Other."), block(system)] }), await text());
@@ -52,11 +52,19 @@ function addMessages(client, create, text, usual) {
     return JSON.stringify(stop);
   });
   check("anthropic: an answer that has begun is continued", async () => {
-    const begun = { role: "assistant", content: "    while low" };
-    const { input_tokens } = await client.messages.countTokens({ model: usual.model, system, messages: [...messages, begun] });
-    const without = await client.messages.countTokens({ model: usual.model, system, messages });
-    assert.ok(input_tokens > without.input_tokens);
-    assert.ok((await create({ messages: [...messages, begun] })).usage.output_tokens > 0);
+    // What the model says after the beginning of its own answer is the rest of it, in as many tokens.
+    const greedy = { temperature: 0, max_tokens: 24 };
+    const whole = await create(greedy);
+    const [{ text: said }] = whole.content;
+    const first = said.slice(0, said.indexOf(" ", said.length / 2)).trimEnd();
+    assert.ok(first.length > 8 && first.length < said.length, said);
+    const begun = { role: "assistant", content: first };
+    const rest = await create({ ...greedy, messages: [...messages, begun], max_tokens: 24 });
+    const joined = first + rest.content.map((block) => block.text).join("");
+    assert.ok(joined.startsWith(said), `${JSON.stringify(joined)} is not ${JSON.stringify(said)}`);
+    const counted = async (more) => (await client.messages.countTokens({ model: usual.model, system, messages: [...messages, ...more] })).input_tokens;
+    const { tokens } = await (await post(client.baseURL, "/tokenize", { content: first })).json();
+    assert.equal((await counted([begun])) - (await counted([])), tokens.length);
   });
   check("anthropic: every drafter gives the same text", async () => {
     const texts = [];

@@ -92,6 +92,58 @@ check("tools of other types are left out, unknown items are named", async () => 
     assertError(await response.json(), { param: "input", message: new RegExp(`input\\[1\\]\\.type: is '${type}'`) });
   }
 });
+check("errors name the place in the client's request", async () => {
+  const f = { type: "function", name: "f" }, call = (given) => ({ type: "function_call", call_id: "c", name: "f", arguments: given });
+  const thought = { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "Hm." }] };
+  for (const [path, body, param, place] of [
+    ["/v1/responses", { input: [user, thought, call("{}"), call("{")] }, "input", "input[3].arguments: "],
+    ["/v1/responses", { instructions: "I", input: [user, call("[]"), user] }, "input", "input[1].arguments: "],
+    ["/v1/responses", { input: [user, call(5)] }, "input", "input[1].arguments: "],
+    ["/v1/responses", { input: "U", tools: [{ type: "web_search" }, f, { type: "custom", name: "p" }, { type: "function" }] }, "tools", "tools[3].name: "],
+    ["/v1/responses", { input: "U", tools: [{ type: "web_search" }, { ...f, parameters: 5 }] }, "tools", "tools[1].parameters: "],
+    ["/v1/responses", { input: "U", tools: [f, { type: "web_search" }, 5] }, "tools", "tools[2]: "],
+    ["/v1/responses", { input: "U", chat_template_kwargs: { tools: [] } }, "chat_template_kwargs", "chat_template_kwargs.tools: "],
+    ["/v1/chat/completions", { messages: [user], chat_template_kwargs: { add_generation_prompt: 5 } }, "chat_template_kwargs", "chat_template_kwargs.add_generation_prompt: "],
+    ["/v1/chat/completions", { messages: [user], tools: [{ type: "function", function: { name: "f" } }, { type: "web_search" }] }, "tools", "tools[1]: "],
+    ["/v1/chat/completions", { messages: [user, { role: "user", content: 5 }] }, "messages", "messages[1].content: "],
+    ["/apply-template", { messages: [user], tools: [{ type: "function", function: { name: "f", parameters: 5 } }] }, "tools", "tools[0].function.parameters: "],
+  ]) {
+    const response = await post(base, path, body);
+    const document = await response.json();
+    assert.equal(response.status, 400, JSON.stringify(document));
+    assertError(document, { param });
+    assert.ok(document.error.message.startsWith(place), document.error.message);
+  }
+  for (const [body, place] of [
+    [{ messages: [user], tools: [{ type: "bash_20250124", name: "bash" }, { name: "f", input_schema: 5 }] }, "'tools[1].input_schema'"],
+    [{ messages: [user, { role: "assistant", content: [{ type: "text", text: "x" }, { type: "tool_use", id: "c", name: "f", input: "{}" }] }] }, "'messages[1].content[1].input'"],
+    [{ messages: [user, { role: "user", content: [{ type: "text", text: 5 }] }] }, "'messages[1].content[0].text'"],
+    [{ messages: [user], chat_template_kwargs: { messages: [] } }, "chat_template_kwargs.messages: "],
+  ]) {
+    for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+      const { error } = await (await post(base, path, body)).json();
+      assert.equal(error.type, "invalid_request_error");
+      assert.ok(error.message.startsWith(place), error.message);
+    }
+  }
+});
+check("blocks of Anthropic's API are lines, and a failed call's result says so", async () => {
+  const count = async (messages, more = {}) => (await ask(base, "/v1/messages/count_tokens", { messages, ...more })).input_tokens;
+  const blocks = (...texts) => texts.map((text) => ({ type: "text", text }));
+  const whole = (content) => [{ role: "user", content }];
+  assert.equal(await count(whole(blocks("one", "two"))), await count(whole("one\ntwo")));
+  assert.equal(await count([...whole("one"), ...whole("two")]), await count(whole("one\ntwo")));
+  assert.equal(await count(whole("U"), { system: blocks("one", "two") }), await count(whole("U"), { system: "one\ntwo" }));
+  const document = { type: "document", title: "Title", source: { type: "text", media_type: "text/plain", data: "Words." } };
+  assert.equal(await count(whole([document, ...blocks("Q?")])), await count(whole("Title\nWords.\nQ?")));
+  const result = (more) => [
+    user, { role: "assistant", content: [{ type: "tool_use", id: "c", name: "f", input: {} }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "c", ...more }] },
+  ];
+  assert.equal(await count(result({ content: "no such file", is_error: true })), await count(result({ content: "Error: no such file" })));
+  assert.equal(await count(result({ content: blocks("no", "file"), is_error: true })), await count(result({ content: "Error: no\nfile" })));
+  assert.notEqual(await count(result({ content: "no such file" })), await count(result({ content: "Error: no such file" })));
+});
 check("tools in words for a template that writes none", async () => {
   const tools = [{ type: "function", function: { name: "save", parameters: { type: "object" } } }];
   const text = await prompt({ messages: [user], tools }, plain);

@@ -12,7 +12,7 @@ if (!model) {
   console.error("usage: protocol_test.mjs PROGRAM MODEL");
   process.exit(2);
 }
-const chat = "/v1/chat/completions", completions = "/v1/completions", responses = "/v1/responses";
+const chat = "/v1/chat/completions", completions = "/v1/completions", responses = "/v1/responses", anthropic = "/v1/messages";
 const messages = [{ role: "user", content: "Go on." }];
 const page = "http://page.example";
 const folder = mkdtempSync(join(tmpdir(), "skipstone-protocol-"));
@@ -77,11 +77,19 @@ async function bytesOf(response, begin) {
   return seen;
 }
 
+/** Anthropic's form of an error. */
+function assertAnthropicError(document, type, message = /./) {
+  assert.deepEqual([Object.keys(document), document.type, Object.keys(document.error)], [["type", "error"], "error", ["type", "message"]], JSON.stringify(document));
+  assert.equal(document.error.type, type, document.error.message);
+  assert.match(document.error.message, message);
+}
+
 // The last ones are found wrong when their turn comes.
 for (const [path, body, wrong] of [
   [chat, small[chat], { messages: [{ role: "nobody", content: "x" }] }],
   [completions, small[completions], { prompt: [99999999] }],
   [responses, { input: "x", max_output_tokens: 2 }, { input: "word ".repeat(9000) }],
+  [anthropic, small[chat], { messages: [{ role: "user", content: "word ".repeat(9000) }] }],
 ]) {
   check(`${path}: a stream that waits has its header and comments, and then its events`, async () => {
     const leave = await occupy();
@@ -108,16 +116,28 @@ for (const [path, body, wrong] of [
     leave();
     const text = await response.text();
     const lines = text.split("\n").filter((line) => line && !line.startsWith(":"));
-    if (path === responses) assert.equal(lines.shift(), "event: error");
+    if (path === responses || path === anthropic) assert.equal(lines.shift(), "event: error");
     else assert.equal(lines.pop(), "data: [DONE]");
     assert.equal(lines.length, 1, text);
+    if (path === anthropic) return assertAnthropicError(JSON.parse(lines[0].slice("data: ".length)), "invalid_request_error", /^prompt is too long: /);
     assertError(JSON.parse(lines[0].slice("data: ".length)), { type: "invalid_request_error", param: path === chat ? "messages" : path === completions ? "prompt" : "input" });
   });
 }
 check("a wrong request that would be streamed has its status", async () => {
-  const long = { prompt: Array(3000).fill(5), stream: true };
-  assert.equal((await post(base, completions, long)).status, 400);
-  assert.equal((await post(base, chat, { messages: [{ role: "nobody", content: "x" }], stream: true })).status, 400);
+  const long = "word ".repeat(3000), nobody = { messages: [{ role: "nobody", content: "x" }] };
+  const exit = { draft: "exit:999" }; // the model has fewer layers, which is found when the generation begins
+  for (const [path, body] of [
+    [completions, { prompt: Array(3000).fill(5) }], [completions, { prompt: long, echo: true }], [completions, { ...small[completions], ...exit }],
+    [completions, { ...small[completions], ...exit, echo: true }], [completions, { ...small[completions], ...exit, echo: true, n: 2 }],
+    [chat, nobody], [chat, { ...small[chat], ...exit }], [responses, { input: "x", ...exit }],
+    [anthropic, nobody], [anthropic, { messages: [{ role: "user", content: long }] }], [anthropic, { ...small[chat], ...exit }],
+  ]) {
+    const response = await post(base, path, { ...body, stream: true });
+    const text = await response.text();
+    assert.equal(response.status, 400, `${path} ${JSON.stringify(body).slice(0, 100)}: ${text.slice(0, 300)}`);
+    if (path === anthropic) assertAnthropicError(JSON.parse(text), "invalid_request_error");
+    else assertError(JSON.parse(text), { type: "invalid_request_error" });
+  }
 });
 
 // ---- browsers ----
@@ -162,6 +182,31 @@ check("pages can read every answer, errors too", async () => {
     assert.equal(answer.status, status, bytes.toString("latin1").slice(0, 80));
     assertReadable(answer, status);
   }
+});
+
+check("every error at a path of Anthropic's API has its form", async () => {
+  for (const path of [anthropic, `${anthropic}/count_tokens`, "/messages"]) {
+    for (const [status, type, bytes] of [
+      [400, "invalid_request_error", posted(path, "{", `Origin: ${page}\r\n`)],
+      [400, "invalid_request_error", request(`POST ${path} HTTP/9.9`, ofPage)],
+      [400, "invalid_request_error", request(`POST ${path} HTTP/1.1`, `${ofPage}Content-Length: x\r\n`)],
+      [404, "not_found_error", request(`GET ${path}/batches HTTP/1.1`, ofPage)],
+      [405, "invalid_request_error", request(`GET ${path}?beta=true HTTP/1.1`, ofPage)],
+      [413, "request_too_large", request(`POST ${path} HTTP/1.1`, `${ofPage}Content-Length: 999999999\r\n`)],
+      [417, "invalid_request_error", request(`POST ${path} HTTP/1.1`, `${ofPage}Expect: x\r\nContent-Length: 2\r\n`)],
+      [431, "request_too_large", request(`POST ${path} HTTP/1.1`, `${ofPage}A: ${"x".repeat(20000)}\r\n`)],
+      [431, "request_too_large", request(`POST ${path} HTTP/1.1`, `${ofPage}${"A: x\r\n".repeat(200)}`)],
+      [501, "invalid_request_error", request(`POST ${path} HTTP/1.1`, `${ofPage}Transfer-Encoding: gzip\r\n`)],
+    ]) {
+      const answer = await exchange(base, bytes);
+      assert.equal(answer.status, status, bytes.toString("latin1").slice(0, 80));
+      assertReadable(answer, status);
+      assertAnthropicError(answer.json(), type);
+    }
+    const foreign = await exchange(base, request(`POST ${path} HTTP/1.1`, "Host: localhost\r\nOrigin: http://other.example\r\n"));
+    assertAnthropicError(foreign.json(), "permission_error");
+  }
+  for (const path of ["/v1/messagesx", "/v1/models/messages"]) assertError((await exchange(base, request(`GET ${path} HTTP/1.1`, ofPage))).json());
 });
 
 // ---- numbers ----
@@ -284,8 +329,9 @@ check("n choices are made side by side, and each has the text of its seed", asyn
 check("a client that leaves ends all of its choices", async () => {
   const leave = new AbortController();
   const response = await post(base, completions, { prompt: "x", max_tokens: 1900, n: 8, stream: true, ...(await endless()) }, { signal: leave.signal });
+  assert.equal(response.status, 200);
   await response.body.getReader().read();
-  await sleep(300);
+  await until("more than one choice is made", async () => JSON.parse((await get(base, "/slots")).text).filter((slot) => slot.is_processing).length > 1, 5);
   leave.abort();
   await until("the places are free", async () => JSON.parse((await get(base, "/slots")).text).every((slot) => !slot.is_processing), 5);
 });
@@ -301,6 +347,10 @@ check("a client that leaves while it waits gives its place to others", async () 
     const refused = await exchange(narrow.base, posted(completions, JSON.stringify(small[completions]), `Origin: ${page}\r\n`));
     assert.equal(refused.status, 429);
     assertReadable(refused);
+    const other = await exchange(narrow.base, posted(anthropic, JSON.stringify(small[chat]), `Origin: ${page}\r\n`));
+    assert.deepEqual([other.status, other.headers["retry-after"]], [429, "1"]);
+    assertReadable(other);
+    assertAnthropicError(other.json(), "rate_limit_error");
     waits.abort();
     await waiting;
     await until("its place is free", async () => (await metric(narrow.base, "requests_waiting")) === 0, 2);
@@ -373,6 +423,20 @@ check("deep schemas are taken, hostile ones are not", async () => {
   await ask(base, chat, body(64));
   for (const levels of [100, 200]) await ask(base, "/apply-template", body(levels)); // more tokens than the context
   for (const levels of [300, 20000]) assert.equal((await post(base, chat, body(levels))).status, 400);
+});
+check("a server that ends refuses in the form of each API", async () => {
+  const leave = await occupy();
+  const stopped = narrow.stop();
+  await until("it ends", async () => (await get(narrow.base, "/health")).status === 503);
+  const refused = await exchange(narrow.base, posted(anthropic, JSON.stringify(small[chat]), `Origin: ${page}\r\n`));
+  assert.deepEqual([refused.status, refused.headers["retry-after"]], [503, "1"]);
+  assertReadable(refused);
+  assertAnthropicError(refused.json(), "overloaded_error");
+  const other = await post(narrow.base, chat, small[chat]);
+  assert.equal(other.status, 503);
+  assertError(await other.json(), { type: "server_error" });
+  leave();
+  assert.equal((await stopped).code, 0);
 });
 
 await run();

@@ -114,20 +114,33 @@ export function mutatedBody(random, make) {
 
 // ---- answers ----
 
-/** An error that a wrong request may have: it says what is wrong, and where. */
+/** Fields of a route: those of its request here, and more that the server knows. */
+const fieldsOf = Object.fromEntries(routes.map(([path, make]) => [path, new Set([...Object.keys(make()), "stream", "logprobs", "chat_template_kwargs"])]));
+const aboutBody = /^the request's body: /;
+/** What is wrong with a whole field, in sentences that do not write its name: with the param of OpenAI's form. */
+const aboutWhole = /^(the prompt (has \d+ tokens|is empty)|the text has \d+ bytes|there is no model|token \d+ is outside|a (text|key|value) of '|'draft')/;
+
+/** The field that a message is about: it begins with a place, in quotes or before a colon, like "messages[1].content[0].text". */
+function fieldOf(message) {
+  const [, quoted, plain] = /^(?:'([^']+)'|([\w.[\]]+): )/.exec(message) ?? [];
+  return (quoted ?? plain)?.match(/^\w+(?=$|\.|\[\d+\])/)?.[0];
+}
+
+/** An error that a wrong request may have: it says what is wrong, and where in the client's request. */
 function assertClientError(path, document) {
-  if (!path.startsWith("/v1/messages")) {
-    assertError(document);
-    const { type, param, message } = document.error;
-    assert.ok(["invalid_request_error", "not_found_error"].includes(type), message);
-    assert.ok(param || /body/.test(message), `no field: ${message}`);
+  const { type, param, message } = document.error;
+  assert.ok(["invalid_request_error", "not_found_error"].includes(type), message);
+  if (path.startsWith("/v1/messages")) {
+    assert.deepEqual([Object.keys(document), document.type, Object.keys(document.error)], [["type", "error"], "error", ["type", "message"]]);
+    const known = aboutBody.test(message) || message.startsWith("prompt is too long: ") || aboutWhole.test(message) || fieldsOf[path].has(fieldOf(message));
+    assert.ok(known, `no field: ${message}`);
     return;
   }
-  assert.deepEqual(Object.keys(document), ["type", "error"]);
-  assert.deepEqual([document.type, Object.keys(document.error)], ["error", ["type", "message"]]);
-  const { type, message } = document.error;
-  assert.ok(["invalid_request_error", "not_found_error"].includes(type), message);
-  assert.match(message, /'[^']+'|body|prompt|messages|tools/, "no field");
+  assertError(document);
+  if (aboutBody.test(message)) return assert.equal(param, null, message);
+  const field = param?.match(/^\w+/)[0];
+  assert.ok(fieldsOf[path].has(field), `no field '${param}': ${message}`);
+  assert.ok(aboutWhole.test(message) || fieldOf(message) === field, `no place in '${param}': ${message}`);
 }
 
 /** Sends a body; returns the status and what is wrong with the answer, whatever is wrong with the body. */

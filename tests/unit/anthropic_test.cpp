@@ -1,6 +1,7 @@
 // Anthropic's Messages API: requests become conversations of chat completions, pieces become events and messages that say the same.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "json/json.h"
 #include "serve/access.h"
 #include "serve/anthropic_answer.h"
+#include "serve/event_stream.h"
 #include "serve/generation_request.h"
 
 namespace cli::serve {
@@ -37,12 +39,12 @@ TEST(AnthropicRequest, AConversationWithToolsAndThinking) {
               {"type": "web_search_20250305", "name": "web_search"}],
     "thinking": {"type": "enabled", "budget_tokens": 1024}})");
   EXPECT_EQ(request.messages,
-            R"([{"role":"system","content":[{"type":"text","text":"Be \u0062rief."},{"type":"text","text":"Use tools."}]},)"
+            R"([{"role":"system","content":[{"type":"text","text":"Be \u0062rief.\n"},{"type":"text","text":"Use tools."}]},)"
             R"({"role":"user","content":"Read z"},)"
             R"({"role":"assistant","content":"Yes.","reasoning_content":"Hm","tool_calls":[{"id":"toolu_1","type":"function","function":)"
             R"({"name":"read","arguments":{"z": 1, "a": 123456789012345678901234567890, "m": {"y": 1.50, "b": []}}}}]},)"
-            R"({"role":"tool","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"tool_call_id":"toolu_1"},)"
-            R"({"role":"user","content":[{"type":"text","text":"And?"},{"type":"text","text":"Go."}]}])");
+            R"({"role":"tool","content":[{"type":"text","text":"one\n"},{"type":"text","text":"two"}],"tool_call_id":"toolu_1"},)"
+            R"({"role":"user","content":[{"type":"text","text":"And?\n"},{"type":"text","text":"Go."}]}])");
   EXPECT_EQ(
       request.tools,
       R"([{"type":"function","function":{"name":"read","description":"Reads","parameters":{"type": "object", "properties": {"z": {}, "a": {}}}}}])");
@@ -72,7 +74,18 @@ TEST(AnthropicRequest, ResultsFollowTheirCallsAndWordsFollowResults) {
       R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}},)"
       R"({"id":"d","type":"function","function":{"name":"f","arguments":{}}}]},)"
       R"({"role":"tool","content":"1","tool_call_id":"c"},{"role":"tool","content":"2","tool_call_id":"d"},)"
-      R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])");
+      R"({"role":"user","content":[{"type":"text","text":"a\n"},{"type":"text","text":"b"}]}])");
+}
+
+// Citations cut an answer into blocks; other blocks are texts of their own.
+TEST(AnthropicRequest, ALineEndSeparatesBlocksOfOthersThanTheAssistant) {
+  const auto turn = [](const std::string& role, const std::string& last) {
+    return R"({"role":")" + role + R"(","content":[{"type":"text","text":"a\\"},{"type":"text","text":""},{"type":"text","text":")" + last +
+           R"("}]})";
+  };
+  EXPECT_EQ(read_messages("[" + turn("user", "b") + "," + turn("assistant", "c") + "]").messages,
+            R"([{"role":"user","content":[{"type":"text","text":"a\\\n"},{"type":"text","text":""},{"type":"text","text":"b"}]},)"
+            R"({"role":"assistant","content":[{"type":"text","text":"a\\"},{"type":"text","text":""},{"type":"text","text":"c"}]}])");
 }
 
 TEST(AnthropicRequest, DocumentsAndSearchResultsAreText) {
@@ -80,7 +93,7 @@ TEST(AnthropicRequest, DocumentsAndSearchResultsAreText) {
                 R"([{"role":"user","content":[{"type":"document","title":"T","source":{"type":"text","media_type":"text/plain","data":"D"}},
                              {"type":"search_result","source":"http://s","title":"R","content":[{"type":"text","text":"C"}]}]}])")
                 .messages,
-            R"([{"role":"user","content":[{"type":"text","text":"T\n"},{"type":"text","text":"D"},{"type":"text","text":"R\n"},)"
+            R"([{"role":"user","content":[{"type":"text","text":"T\n"},{"type":"text","text":"D\n"},{"type":"text","text":"R\n"},)"
             R"({"type":"text","text":"http://s\n"},{"type":"text","text":"C"}]}])");
 }
 
@@ -181,13 +194,13 @@ class Recorded : public Exchange {
     text = std::move(reply.body);
     return reply.status;
   }
-  void begin(std::string_view, const Headers&) override {}
+  void begin(std::string_view, const Headers&) override { begun = true; }
   void send(std::string piece) override { text += piece; }
   void end() override { ended = true; }
   void on_gone(std::function<void()>) override {}
   bool gone() const override { return false; }
   std::string text;
-  bool ended = false;
+  bool begun = false, ended = false;
 };
 
 std::string answer_to(const GenerationRequest& request, const std::vector<Piece>& pieces, const std::string& reason, const Usage& usage) {
@@ -299,19 +312,40 @@ TEST(AnthropicAnswer, StopReasons) {
 TEST(AnthropicAnswer, ErrorsHaveItsForm) {
   const HttpReply reply = anthropic::with_error_form(ApiError(429, "too many", "x", "queue_full").reply());
   EXPECT_EQ(Json::parse(reply.body), Json({{"type", "error"}, {"error", {{"type", "rate_limit_error"}, {"message", "too many"}}}}));
-  EXPECT_EQ(anthropic::error_json(ApiError(400, "long", "messages", "context_length_exceeded"))["error"]["message"],
-            "prompt is too long: long");
+  const auto error_of = [](const ApiError& error) { return Json::parse(anthropic::with_error_form(error.reply()).body)["error"]; };
+  EXPECT_EQ(error_of(ApiError(400, "long", "messages", "context_length_exceeded"))["message"], "prompt is too long: long");
   EXPECT_EQ(anthropic::with_error_form({200, "application/json", "{}", {}}).body, "{}");
+  const std::pair<unsigned, const char*> types[] = {
+      {400, "invalid_request_error"}, {401, "authentication_error"}, {403, "permission_error"},  {404, "not_found_error"},
+      {405, "invalid_request_error"}, {408, "timeout_error"},        {413, "request_too_large"}, {417, "invalid_request_error"},
+      {429, "rate_limit_error"},      {431, "request_too_large"},    {500, "api_error"},         {501, "invalid_request_error"},
+      {503, "overloaded_error"}};
+  for (const auto& [status, type] : types) EXPECT_EQ(error_of(ApiError(status, "x"))["type"], type) << status;
+}
 
+// What fails before the first token has a status of its own, unless the client had to wait.
+TEST(AnthropicAnswer, AStreamBeginsWithItsFirstToken) {
   GenerationRequest request;
   request.form = Form::messages;
   request.stream = true;
-  const auto exchange = std::make_shared<Recorded>();
-  const auto answer = make_answer(request, "m", exchange, {});
-  answer->set_prompt_tokens(1);
-  answer->fail(ApiError(503, "gone"));
-  EXPECT_EQ(events_of(exchange->text).back()["error"], Json({{"type", "overloaded_error"}, {"message", "gone"}}));
-  EXPECT_TRUE(exchange->ended);
+  const auto failing = [&](const std::vector<Piece>& pieces, std::chrono::seconds waited) {
+    const auto exchange = std::make_shared<Recorded>();
+    const auto stream = std::make_shared<EventStream>(exchange, Form::messages);
+    const auto answer = make_answer(request, "m", stream, {});
+    answer->set_prompt_tokens(1);
+    stream->keep_alive(EventStream::Clock::now() + waited);
+    for (const Piece& piece : pieces) answer->add(0, piece, {});
+    stream->respond(ApiError(503, "gone").reply());
+    EXPECT_EQ(exchange->begun, exchange->ended);
+    return exchange;
+  };
+  EXPECT_FALSE(failing({}, std::chrono::seconds(0))->begun);
+  const Json gone = {{"type", "error"}, {"error", {{"type", "overloaded_error"}, {"message", "gone"}}}};
+  const std::string waited = failing({}, std::chrono::seconds(5))->text;
+  EXPECT_TRUE(waited.starts_with(":") && waited.ends_with("event: error\ndata: " + gone.dump() + "\n\n")) << waited;
+  const std::vector<Json> events = events_of(failing({{Kind::text, "x", "", ""}}, std::chrono::seconds(0))->text);
+  EXPECT_EQ(events.front()["type"], "message_start");
+  EXPECT_EQ(events.back(), gone);
 }
 
 TEST(AnthropicAccess, AKeyMayComeInItsHeader) {

@@ -48,6 +48,29 @@ TEST(ChatForms, AnswersWithoutText) {
     EXPECT_EQ(text(source, "[" + user + "," + answer + "," + user + "]"), "user:U;assistant:;user:U;") << answer;
 }
 
+TEST(ChatForms, AFailedCallsResultSaysSo) {
+  const std::string source = "{% for m in messages %}{{ m.role[0] ~ ':' ~ m.content }};{% endfor %}";
+  const auto failed = [](const std::string& content, const std::string& more) {
+    return "[" + call + R"(,{"role": "tool", "tool_call_id": "c", "content": )" + content + more + "}]";
+  };
+  const auto end = [&](const std::string& chat_template, const std::string& messages) {
+    const std::string written = text(chat_template, messages);
+    return written.substr(written.find("t:"));
+  };
+  EXPECT_EQ(end(source, failed("\"9 m\"", R"(, "is_error": true)")), "t:Error: 9 m;");
+  EXPECT_EQ(end(source, failed("\"\"", R"(, "is_error": true)")), "t:Error;");
+  EXPECT_EQ(end(source, failed(R"([{"type": "text", "text": "9"}, {"type": "text", "text": " m"}])", R"(, "is_error": true)")),
+            "t:Error: 9 m;");
+  for (const char* none : {"", R"(, "is_error": false)", R"(, "is_error": null)", R"(, "is_error": "x")"})
+    EXPECT_EQ(end(source, failed("\"9 m\"", none)), "t:9 m;") << none;
+  // A template that knows says it itself; one without results has them in words.
+  const std::string knows = "{% for m in messages %}{{ m.role[0] ~ ':' ~ ('!' if m.is_error else '') ~ m.content }};{% endfor %}";
+  EXPECT_EQ(end(knows, failed("\"9 m\"", R"(, "is_error": true)")), "t:!9 m;");
+  const std::string drops = "{% for m in messages %}{% if m.role != 'tool' %}{{ m.role ~ ':' ~ m.content }};{% endif %}{% endfor %}";
+  EXPECT_NE(text(drops, failed("\"9 m\"", R"(, "is_error": true)")).find("<tool_response>\nError: 9 m\n</tool_response>"),
+            std::string::npos);
+}
+
 TEST(ChatForms, ToolsInWordsKeepTheFormOfATemplatesCalls) {
   const auto tokenizer = tests::tokenizer_with({});
   const std::string marks = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>";

@@ -1,7 +1,11 @@
 // Requests to what the model's template is given: order and digits as the client wrote them, the items of /v1/responses as messages.
 #include "serve/generation_request.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <utility>
 
 #include "serve/api_error.h"
 
@@ -125,6 +129,66 @@ TEST(GenerationRequest, NamesTheItemThatItCannotTake) {
   EXPECT_EQ(refused(result_1).find("input[1].call_id: is '1', and no call before it"), 0u);
   EXPECT_EQ(refused(R"({"type": "function_call", "call_id": "1"})"), "input[1].name: is missing");
   EXPECT_EQ(refused(R"({"type": "reasoning", "content": [{"type": "x", "text": "a"}]})").find("input[1].content[0].type: is 'x'"), 0u);
+}
+
+// The library names places in what it is given.
+TEST(GenerationRequest, PlacesAreThoseOfTheClient) {
+  const std::string hm = R"({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]})";
+  const auto place_in = [](const GenerationRequest& request) {
+    return [places = request.places](const char* place) { return places.in_request(place, "input"); };
+  };
+  const auto place = place_in(read(Form::responses, R"({"instructions": "I", "input": [)" + user + "," + hm + "," + call_1 + "," + call_2 +
+                                                        "," + result_1 + "," + user + "," + call_2 +
+                                                        R"(], "tools": [{"type": "web_search"}, {"type": "function", "name": "a"},
+                                                        {"type": "custom", "name": "p"}, {"type": "function", "name": ""}]})"));
+  EXPECT_EQ(place("messages[0].content"), "instructions");
+  EXPECT_EQ(place("messages[1].content"), "input[0].content");
+  EXPECT_EQ(place("messages[2].tool_calls[0].function.arguments"), "input[2].arguments");
+  EXPECT_EQ(place("messages[2].tool_calls[1].function"), "input[3]");
+  EXPECT_EQ(place("messages[2].reasoning_content"), "input[1].reasoning_content");
+  EXPECT_EQ(place("messages[3].tool_call_id"), "input[4].tool_call_id");
+  EXPECT_EQ(place("messages[5].tool_calls[0].id"), "input[6].id");
+  EXPECT_EQ(place("messages[9].content"), "input");
+  EXPECT_EQ(place("messages"), "input");
+  EXPECT_EQ(place("tools[0].function.name"), "tools[1].name");
+  EXPECT_EQ(place("tools[1].function.parameters"), "tools[3].parameters");
+  EXPECT_EQ(place("tools[2].function"), "tools[2].function");
+  EXPECT_EQ(place("tools"), "tools");
+  EXPECT_EQ(place("options.tools"), "chat_template_kwargs.tools");
+  EXPECT_EQ(place_in(read(Form::responses, R"({"instructions": "I", "input": "x"})"))("messages[1].content"), "input");
+  const GenerationRequest chat = read(Form::chat, R"({"messages": [)" + user + "]}");
+  EXPECT_EQ(chat.places.in_request("messages[0].content", "messages"), "messages[0].content");
+  for (const auto& [form, messages] :
+       {std::pair(Form::chat, "\"messages\": [" + user + "]"), std::pair(Form::responses, std::string("\"input\": \"x\""))}) {
+    EXPECT_EQ(
+        refusal(form, "{" + messages + R"(, "tools": [{"type": "function", "function": {"name": "f"}, "name": "f"}, 5]})").find("tools[1]"),
+        0u);
+    EXPECT_NE(
+        refusal(form, "{" + messages + R"(, "continue_final_message": true, "chat_template_kwargs": {"add_generation_prompt": true}})"),
+        "");
+  }
+}
+
+// Objects with a hundred thousand keys, anywhere in a request.
+TEST(GenerationRequest, ManyKeysTakeTheirShareOfTime) {
+  std::string members;
+  for (int i = 0; i < 100'000; ++i) members += fmt::format(R"({}"key {}":{{}})", i == 0 ? "" : ",", i);
+  const std::string many = "{" + members + "}", schema = R"({"type":"object","properties":)" + many + "}";
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string calls = R"("tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": )" + many + "}}]";
+  read(Form::chat, R"({"messages": [{"role": "assistant", )" + calls + R"(}], "chat_template_kwargs": )" + many +
+                       R"(, "tools": [{"type": "function", "function": {"name": "f", "parameters": )" + schema + "}}]," + members + "}");
+  const GenerationRequest responses =
+      read(Form::responses, R"({"input": "x", "chat_template_kwargs": )" + many +
+                                R"(, "tools": [{"type": "function", "name": "f", "parameters": )" + schema + "}]," + members + "}");
+  EXPECT_NE(responses.tools.find(many), std::string::npos);
+  read(Form::messages, R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": [{"type": "tool_use", "id": "c",
+      "name": "f", "input": )" +
+                           many + R"(}]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]}],
+      "chat_template_kwargs": )" +
+                           many + R"(, "tools": [{"name": "f", "input_schema": )" + schema + "}]," + members + "}");
+  // A list that is searched key by key takes minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 }  // namespace

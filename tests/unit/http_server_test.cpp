@@ -1,5 +1,5 @@
-// The server's HTTP layer without a model: who is refused before a body is read, what memory is charged, which connections make room, and what
-// becomes of exceptions. Also under the sanitizers.
+// The server's HTTP layer without a model: who is refused before a body is read, what memory is charged, which connections make room, and
+// what becomes of exceptions. Also under the sanitizers.
 #include "serve/http_server.h"
 
 #include <gtest/gtest.h>
@@ -25,11 +25,12 @@ using std::chrono::seconds;
 
 std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"; }
 std::string post(const std::string& path, const std::string& body, const std::string& fields = "") {
-  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         body;
 }
 
-/// Routes: /forbidden is refused by its header; /hold is never answered until released; /large answers 1 MiB; /throw, /memory and /drop do what
-/// they say; else the body comes back.
+/// Routes: /forbidden is refused by its header; /hold is never answered until released; /large answers 1 MiB; /throw, /memory and /drop do
+/// what they say; else the body comes back.
 class HttpServerTest : public testing::Test {
  protected:
   void start(HttpLimits limits = {}) {
@@ -55,10 +56,10 @@ class HttpServerTest : public testing::Test {
       }
       exchange->respond({200, "text/plain", std::move(request.body), {}});
     };
-    server = std::make_unique<HttpServer>("127.0.0.1", 0, limits,
-                                          HttpServer::Callbacks{gate, handler, [](unsigned status, std::string_view sentence) {
-                                                                  return HttpReply{status, "text/plain", std::string(sentence), {}};
-                                                                }});
+    server = std::make_unique<HttpServer>(
+        "127.0.0.1", 0, limits, HttpServer::Callbacks{gate, handler, [](std::string_view path, unsigned status, std::string_view) {
+                                                        return HttpReply{status, "text/plain", "refused: " + std::string(path), {}};
+                                                      }});
     server->start();
   }
   HttpClient client() const { return HttpClient(server->port()); }
@@ -145,7 +146,8 @@ TEST_F(HttpServerTest, RefusesFramingThatReadersUnderstandDifferently) {
     EXPECT_EQ(one.send("POST / HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n" + next).status(), status) << fields;
     EXPECT_EQ(one.status(), 0) << fields;
   }
-  for (const std::string host : {"", "Host: a b\r\n", "Host: a@b\r\n", "Host: a:b\r\n", "Host: a/b\r\n", "Host: [::1\r\n", "Host: [g]\r\n", "Host: a:1:2\r\n"}) {
+  for (const std::string host :
+       {"", "Host: a b\r\n", "Host: a@b\r\n", "Host: a:b\r\n", "Host: a/b\r\n", "Host: [::1\r\n", "Host: [g]\r\n", "Host: a:1:2\r\n"}) {
     HttpClient one = client();
     EXPECT_EQ(one.send("GET / HTTP/1.1\r\n" + host + "\r\n" + next).status(), 400) << host;
     EXPECT_EQ(one.status(), 0) << host;
@@ -169,6 +171,39 @@ TEST_F(HttpServerTest, HeadersExtensionsAndTrailersHaveLimits) {
   for (int i = 0; i < 200; ++i) fields += "a:b\r\n";
   EXPECT_EQ(client().send("GET / HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n").status(), 431);
   EXPECT_EQ(client().send(chunked + "3;x=y\r\nabc\r\n0\r\nTrailer: x\r\n\r\n").status(), 200);
+}
+
+// APIs have their errors in forms of their own.
+TEST_F(HttpServerTest, RefusalsKnowThePath) {
+  HttpLimits limits;
+  limits.reading = seconds(1);
+  limits.answer_bytes = 1 << 19;
+  limits.body_bytes = 100;
+  start(limits);
+  const std::string end = "Host: localhost\r\n\r\n", filler(1 << 16, 'x');
+  const auto refused = [&](const std::string& bytes) {
+    HttpClient one = client();
+    const int status = one.send(bytes).status();
+    return std::to_string(status) + " " + one.body();
+  };
+  EXPECT_EQ(refused("GET /a/b?c HTTP/9.9\r\n" + end), "400 refused: /a/b");
+  EXPECT_EQ(refused("GET /a/b HTTP/1.1\r\n\r\n"), "400 refused: /a/b");
+  EXPECT_EQ(refused("POST http://h/a/b HTTP/1.1\r\nContent-Length: 200\r\n" + end), "413 refused: /a/b");
+  EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + end + "ff\r\n" + filler), "413 refused: /a/b");
+  EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nExpect: x\r\n" + end), "417 refused: /a/b");
+  EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nTransfer-Encoding: x\r\n" + end), "501 refused: /a/b");
+  EXPECT_EQ(refused("GET /a/b HTTP/1.1\r\nA: " + filler), "431 refused: /a/b");
+  EXPECT_EQ(refused("GET /a/b?" + filler), "431 refused: /a/b");
+  EXPECT_EQ(refused("GET /a/" + filler), "431 refused: /a/" + std::string(61, 'x'));
+  EXPECT_EQ(refused("GET /a/b HTTP/1.1\r\n"), "408 refused: /a/b");
+  EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nContent-Length: 5\r\n" + end), "408 refused: /a/b");
+  EXPECT_EQ(refused(get("/throw")), "500 refused: /throw");
+  EXPECT_EQ(refused(get("/large")), "400 refused: /large");
+  EXPECT_EQ(refused("hello"), "408 refused: ");
+  HttpClient again = client();
+  EXPECT_EQ(again.send(get("/large")).status(), 400);
+  EXPECT_EQ(again.send("GET /next HTTP/1.1\r\n\r\n").status(), 400);
+  EXPECT_EQ(again.body(), "refused: /next");
 }
 
 TEST_F(HttpServerTest, BodiesAreChargedAsTheyComeAndTheOldestMakesRoom) {

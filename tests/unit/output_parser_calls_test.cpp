@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <set>
 
 #include "base/status.h"
@@ -164,6 +165,48 @@ TEST(OutputCalls, EveryFormatOfJsonIsRepaired) {
     const Message message = parse(format_named(form.format), options, answer, every_byte(answer)).message;
     ASSERT_EQ(message.calls.size(), 2u) << form.format << "\n" << described(message);
     EXPECT_EQ(SortedJson::parse(message.calls[1].arguments), SortedJson::parse(right)) << form.format;
+  }
+}
+
+TEST(OutputCalls, TheArgumentsOfANestedCallStayAsTheyAreWritten) {
+  const std::string arguments = R"({"z": 123456789012345678901234567890, "a": 1.50})";
+  const Message message = parse(format_named("hermes"), {}, R"(<tool_call>
+{"function": {"name": "save", "arguments": )" + arguments + R"(}, "id": "c1"}
+</tool_call>)")
+                              .message;
+  ASSERT_EQ(message.calls.size(), 1u);
+  EXPECT_EQ(message.calls[0].arguments, arguments);
+}
+
+// A hundred thousand keys: a list that is searched for each of them takes a minute.
+TEST(OutputCalls, ManyArgumentsTakeTheirShareOfTime) {
+  constexpr int keys = 100'000;
+  std::string json = "{", python = "save(", tags;
+  for (int i = 0; i < keys; ++i) {
+    const std::string key = "key_" + std::to_string(i);
+    json += (i == 0 ? "\"" : ", \"") + key + "\": 1";
+    python += (i == 0 ? "" : ", ") + key + "=1";
+    tags += "<parameter=" + key + ">\n1\n</parameter>\n";
+  }
+  json += "}";
+  const std::string damaged = json.substr(0, json.size() - 1) + ",}", call = R"({"name": "save", "arguments": )";
+  const std::pair<const char*, std::string> answers[] = {
+      {"hermes", "<tool_call>\n" + call + json + "}\n</tool_call>"},
+      {"hermes", "<tool_call>\n" + call + damaged + "}\n</tool_call>"},
+      {"hermes", "<tool_call>\n" + call + SortedJson(json).dump() + "}\n</tool_call>"},
+      {"hermes", "<tool_call>\n{\"function\": " + call + json + "}}\n</tool_call>"},
+      {"mistral-named", "[TOOL_CALLS]save[ARGS]" + json},
+      {"qwen3-coder", "<tool_call>\n<function=save>\n" + tags + "</function>\n</tool_call>"},
+      {"lfm2", "<|tool_call_start|>[" + python + ")]<|tool_call_end|>"},
+      {"lfm2", "<|tool_call_start|>[save(a=" + json + ")]<|tool_call_end|>"}};
+  for (const auto& [format, answer] : answers) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Message message = parse(format_named(format), {.longest_call = 16 << 20}, answer).message;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << format;
+    ASSERT_EQ(message.calls.size(), 1u) << format;
+    const std::string& arguments = message.calls[0].arguments;
+    EXPECT_EQ(std::ranges::count(arguments, ':'), keys + (arguments.starts_with("{\"a\": ") ? 1 : 0)) << format;
+    EXPECT_NE(arguments.find(R"("key_99999": 1})"), std::string::npos) << format;
   }
 }
 

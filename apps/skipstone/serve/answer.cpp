@@ -71,12 +71,8 @@ std::string Answer::event_text(const Json& data, const std::string& event) {
   return (event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n";
 }
 
-void Answer::announce() {
-  if (stream() && !std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
-}
-
 void Answer::send_events(std::string text) {
-  announce();
+  if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
   exchange_->send(std::move(text));
 }
 
@@ -88,16 +84,6 @@ void Answer::end_stream(bool done_mark) {
 void Answer::respond(const Json& document) { respond_text(json_text(document)); }
 
 void Answer::respond_text(std::string document) { exchange_->respond({200, "application/json", std::move(document), {}}); }
-
-void Answer::fail(const ApiError& error) {
-  if (!begun_) {
-    exchange_->respond(error.reply());
-    return;
-  }
-  const bool named = request_.form == Form::responses || request_.form == Form::messages;
-  send_event(request_.form == Form::messages ? anthropic::error_json(error) : error.json(), named ? "error" : "");
-  end_stream(!named);
-}
 
 std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange,
                                     MemoryShare memory) {

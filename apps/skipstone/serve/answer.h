@@ -40,7 +40,7 @@ struct Usage {
 /// llama.cpp's names, and tokens_per_round.
 skipstone::Json timings_json(const Usage& usage);
 
-/// Used by the thread that generates.
+/// Used by the thread that generates. A stream's header is sent with its first event: what fails before has a status of its own.
 class Answer {
  public:
   /// `memory` is charged for the parts of the answer that are kept until its end.
@@ -51,16 +51,12 @@ class Answer {
 
   /// Called before the prompt is read.
   virtual void set_prompt_tokens(std::uint64_t) {}
-  /// The request can be answered and its generation begins: a stream's header is sent, unless it was.
-  void announce();
   /// `logprobs`: of the tokens since the last piece of the choice, if requested.
   virtual void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) = 0;
   /// `reason`: "stop", "length", "tool_calls".
   virtual void end_choice(std::uint32_t choice, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) = 0;
   /// Called when all choices have ended.
   virtual void finish(const Usage& usage) = 0;
-  /// Reports a failure: with an error status if nothing was sent, else as the stream's last event.
-  void fail(const ApiError& error);
 
  protected:
   bool stream() const { return request_.stream; }

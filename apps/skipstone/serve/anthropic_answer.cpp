@@ -73,11 +73,6 @@ void MessageAnswer::event(const std::string& name, const Json& data) {
   send_event(whole, name);
 }
 
-void MessageAnswer::set_prompt_tokens(std::uint64_t tokens) {
-  prompt_tokens_ = tokens;
-  begin();
-}
-
 void MessageAnswer::begin() {
   if (std::exchange(begun_, true) || !stream()) return;
   Usage usage;
@@ -184,7 +179,10 @@ namespace {
 /// OpenAI's type of an error, but where Anthropic's API has another one for the status.
 std::string error_type(unsigned status, const Json& error) {
   switch (status) {
+    case 408:
+      return "timeout_error";
     case 413:
+    case 431:
       return "request_too_large";
     case 500:
       return "api_error";
@@ -204,8 +202,6 @@ Json error_of(unsigned status, const Json& error) {
 }
 
 }  // namespace
-
-Json error_json(const ApiError& error) { return error_of(error.status(), error.json().at("error")); }
 
 HttpReply with_error_form(HttpReply reply) {
   if (reply.status >= 400) reply.body = json_text(error_of(reply.status, Json::parse(reply.body).at("error")));

@@ -11,7 +11,7 @@ namespace cli::serve::anthropic {
 class MessageAnswer : public Answer {
  public:
   using Answer::Answer;
-  void set_prompt_tokens(std::uint64_t tokens) override;
+  void set_prompt_tokens(std::uint64_t tokens) override { prompt_tokens_ = tokens; }
   void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) override;
   void end_choice(std::uint32_t choice, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) override;
   void finish(const Usage& usage) override;
@@ -39,9 +39,8 @@ class MessageAnswer : public Answer {
   bool begun_ = false;
 };
 
-/// {"type": "error", "error": {"type", "message"}}.
-skipstone::Json error_json(const ApiError& error);
-/// Turns an error in the form of OpenAI's API into one of Anthropic's; other replies stay as they are.
+/// Turns an error in the form of OpenAI's API into one of Anthropic's, {"type": "error", "error": {"type", "message"}}; other replies stay
+/// as they are.
 HttpReply with_error_form(HttpReply reply);
 
 }  // namespace cli::serve::anthropic

@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "json/json_parts.h"
 #include "serve/api_error.h"
+#include "serve/tool_list.h"
 
 namespace cli::serve::anthropic {
 
@@ -32,17 +33,9 @@ struct Value {
   bool is_empty() const { return is_object() ? skipstone::json_members(text).empty() : is_list() && skipstone::json_items(text).empty(); }
 };
 
-const char* kind_of(const Value& value) {
-  if (value.is_object()) return "an object";
-  if (value.is_list()) return "a list";
-  if (value.is_text()) return "a text";
-  if (!value) return "null";
-  return value.text == "true" || value.text == "false" ? "true or false" : "a number";
-}
-
 [[noreturn]] void refuse_kind(const Value& value, const char* wanted) {
   if (value.text.empty()) refuse(value.place, "'{}' is missing", value.place);
-  refuse(value.place, "'{}' has to be {}, not {}", value.place, wanted, kind_of(value));
+  refuse(value.place, "'{}' has to be {}, not {}", value.place, wanted, name_of_json(value.text.front()));
 }
 
 /// What a client wrote, for a sentence.
@@ -97,7 +90,8 @@ std::string joined(const std::vector<std::string>& all) { return fmt::format("{}
 
 // ---- messages ----
 
-/// A message of a chat in the making; its parts are texts as they are written.
+/// A message of a chat in the making; its parts are texts as they are written. An assistant's are pieces of one text, which citations cut;
+/// those of others are texts of their own, with a line end after each but the last.
 struct Message {
   std::string role;
   std::vector<std::string> parts, calls;
@@ -108,7 +102,11 @@ struct Message {
     std::string text = fmt::format(R"({{"role":"{}","content":)", role);
     if (parts.size() > 1) {
       std::vector<std::string> all;
-      for (const std::string& part : parts) all.push_back(fmt::format(R"({{"type":"text","text":{}}})", part));
+      for (const std::string& part : parts) {
+        const bool line = role != "assistant" && part != R"("")" && &part != &parts.back();
+        all.push_back(
+            fmt::format(R"({{"type":"text","text":{}{}"}})", std::string_view(part).substr(0, part.size() - 1), line ? "\\n" : ""));
+      }
       text += "[" + joined(all) + "]";
     } else {
       text += !parts.empty() ? parts.front() : calls.empty() ? R"("")" : "null";
@@ -142,8 +140,7 @@ void add_text(Message& message, const Value& text) { message.parts.emplace_back(
 void add_source(Message& message, const Object& block, const std::string& type, const char* possible) {
   if (type != "document" && type != "search_result") refuse_type(block, type, possible);
   for (const char* key : {"title", "context", "source"}) {
-    const Value line = block[key];
-    if (line.is_text()) message.parts.push_back(fmt::format(R"({}\n")", line.text.substr(0, line.text.size() - 1)));
+    if (const Value line = block[key]; line.is_text()) message.parts.emplace_back(line.text);
   }
   if (type == "search_result") {
     return for_each_block(
@@ -274,31 +271,17 @@ bool may_call(const Value& choice) {
   return type == "auto";
 }
 
-/// Tools that Anthropic's servers run, or whose schemas its models know, are left out; the answer says so.
 void read_tools(const Object& body, GenerationRequest& request) {
-  constexpr std::size_t most_notes = 32;
   const bool callable = may_call(body["tool_choice"]);
   const Value tools = body["tools"];
   if (!tools) return;
-  std::vector<std::string> functions;
-  std::set<std::string> left_out;
+  ToolList list;
   for (const Value& item : items_of(tools)) {
     const Object tool(item);
     const Value type = tool["type"];
-    if (!type || text_of(type) == "custom") {
-      functions.push_back(function_of(tool));
-    } else if (left_out.size() < most_notes) {
-      left_out.insert(shown(text_of(type)));
-    }
+    !type || text_of(type) == "custom" ? list.add_function(function_of(tool)) : list.leave_out(text_of(type));
   }
-  for (const std::string& type : left_out)
-    request.notes.push_back(fmt::format("tools of the type '{}' cannot run here and are left out", type));
-  if (functions.empty()) return;
-  std::string given = "[" + joined(functions) + "]";
-  request.tools_bytes = given.size();
-  if (!callable) return;
-  request.parse_tool_calls = true;
-  request.tools = std::move(given);
+  list.give_to(request, callable);
 }
 
 /// Whether the request says that the model is to think.

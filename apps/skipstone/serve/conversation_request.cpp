@@ -17,6 +17,7 @@
 #include "serve/api_error.h"
 #include "serve/generation_request.h"
 #include "serve/json_text.h"
+#include "serve/tool_list.h"
 
 namespace cli::serve {
 
@@ -40,11 +41,12 @@ struct PartType {
 constexpr PartType message_parts[] = {{"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
 constexpr PartType reasoning_parts[] = {{"reasoning_text", "text"}, {"summary_text", "text"}, {"text", "text"}};
 
-/// An item of 'input', and its place for messages.
+/// An item of 'input', its place for messages, and its index.
 struct Item {
   const SortedJson& value;
   std::vector<JsonMember> written;
   std::string place;
+  std::uint32_t index = 0;
 
   /// A member that is not null, or null.
   const SortedJson* find(const char* key) const {
@@ -106,7 +108,9 @@ std::string parts_of(std::string_view content) {
 
 class Conversation {
  public:
-  void add_instructions(std::string_view text) { push(fmt::format(R"({{"role":"system","content":{}}})", text)); }
+  explicit Conversation(Places& places) : places_(places) {}
+
+  void add_instructions(std::string_view text) { push(fmt::format(R"({{"role":"system","content":{}}})", text), Places::instructions); }
 
   void add(const Item& item) {
     const std::string type = item.text("type", "message");
@@ -125,6 +129,8 @@ class Conversation {
   struct Turn {
     std::string reasoning;
     std::vector<std::string> contents, calls;
+    std::uint32_t first = 0;                ///< item
+    std::vector<std::uint32_t> call_items;  ///< of `calls`
     bool open = false, ends_with_text = false;
   };
   struct Kind {
@@ -133,10 +139,13 @@ class Conversation {
   };
   static const std::array<Kind, 4> kinds;
 
-  void push(const std::string& message) { messages_.append(messages_.empty() ? "" : ",").append(message); }
+  void push(const std::string& message, std::uint32_t item) {
+    messages_.append(messages_.empty() ? "" : ",").append(message);
+    places_.messages.emplace_back(item, static_cast<std::uint32_t>(places_.calls.size()));
+  }
 
-  Turn& turn() {
-    turn_.open = true;
+  Turn& turn(const Item& item) {
+    if (!std::exchange(turn_.open, true)) turn_.first = item.index;
     turn_.ends_with_text = false;
     return turn_;
   }
@@ -155,7 +164,8 @@ class Conversation {
       message += fmt::format(R"(,"content":[{}])", fmt::join(parts, ","));
     }
     if (!ended.calls.empty()) message += fmt::format(R"(,"tool_calls":[{}])", fmt::join(ended.calls, ","));
-    push(message + "}");
+    push(message + "}", ended.first);
+    places_.calls.insert(places_.calls.end(), ended.call_items.begin(), ended.call_items.end());
   }
 
   void add_message(const Item& item) {
@@ -165,10 +175,10 @@ class Conversation {
     const std::string_view content = content_of(item, "content");
     if (role != "assistant") {
       end_turn();
-      return push(fmt::format(R"({{"role":"{}","content":{}}})", role, content));
+      return push(fmt::format(R"({{"role":"{}","content":{}}})", role, content), item.index);
     }
     if (turn_.ends_with_text) end_turn();  // two messages in a row are two turns
-    turn().contents.emplace_back(content);
+    turn(item).contents.emplace_back(content);
     turn_.ends_with_text = true;
   }
 
@@ -176,7 +186,7 @@ class Conversation {
     std::string text = reasoning_text(item, "content");
     if (text.empty()) text = reasoning_text(item, "summary");
     if (text.empty()) return;  // encrypted for another server, or none
-    std::string& all = turn().reasoning;
+    std::string& all = turn(item).reasoning;
     all.append(all.empty() ? "" : "\n\n").append(text);
   }
 
@@ -186,17 +196,19 @@ class Conversation {
     std::string_view arguments = json_member(item.written, "arguments");
     if (arguments.empty()) arguments = "\"\"";
     if (const std::string name = item.text("name", ""); name.empty()) refuse("input", "{}.name: is missing", item.place);
-    turn().calls.push_back(fmt::format(R"({{"id":{},"type":"function","function":{{"name":{},"arguments":{}}}}})", json_text(Json(id)),
-                                       json_member(item.written, "name"), arguments));
+    turn(item).calls.push_back(fmt::format(R"({{"id":{},"type":"function","function":{{"name":{},"arguments":{}}}}})", json_text(Json(id)),
+                                           json_member(item.written, "name"), arguments));
+    turn_.call_items.push_back(item.index);
   }
 
   void add_result(const Item& item) {
     const std::string id = item.text("call_id", "");
     if (!ids_.contains(id)) refuse("input", "{}.call_id: is '{}', and no call before it has that id", item.place, shortened(id, 40));
     end_turn();
-    push(fmt::format(R"({{"role":"tool","tool_call_id":{},"content":{}}})", json_text(Json(id)), content_of(item, "output")));
+    push(fmt::format(R"({{"role":"tool","tool_call_id":{},"content":{}}})", json_text(Json(id)), content_of(item, "output")), item.index);
   }
 
+  Places& places_;
   std::string messages_;  ///< separated by commas
   Turn turn_;
   std::set<std::string> ids_;  ///< of calls
@@ -219,12 +231,13 @@ std::string function_of(std::string_view tool) {
 
 /// The messages of 'input': the items of a turn (reasoning, text, calls) are one message of the assistant. `written`: the JSON text of
 /// `input`; `instructions`: a JSON string, or "". Throws ApiError (400) with the item's place for what cannot be taken.
-std::string messages_of_input(const SortedJson& input, std::string_view written, std::string_view instructions) {
-  Conversation conversation;
+std::string messages_of_input(const SortedJson& input, std::string_view written, std::string_view instructions, Places& places) {
+  Conversation conversation(places);
   if (!instructions.empty()) conversation.add_instructions(instructions);
   if (input.is_string()) {
     const SortedJson message = {{"role", "user"}, {"content", input}};
     conversation.add({message, {{"content", written}}, "input"});
+    places.messages.pop_back();  // it has no index
     return conversation.take();
   }
   if (!input.is_array() || input.empty()) refuse("input", "'input' has to be a text, or a list with at least one item");
@@ -232,28 +245,29 @@ std::string messages_of_input(const SortedJson& input, std::string_view written,
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string place = fmt::format("input[{}]", i);
     if (!input[i].is_object()) refuse("input", "{}: has to be an object, not {}", place, name_of(input[i]));
-    conversation.add({input[i], skipstone::json_members(items[i]), place});
+    conversation.add({input[i], skipstone::json_members(items[i]), place, static_cast<std::uint32_t>(i)});
   }
   return conversation.take();
 }
 
-/// The functions among 'tools', as a list. Tools of other types run at their vendor: each type is a note. Throws ApiError (400).
-std::string functions_of_tools(const SortedJson& tools, std::string_view written, std::vector<std::string>& notes) {
-  constexpr std::size_t most_notes = 32;
+/// The functions among 'tools'. Throws ApiError (400).
+ToolList functions_of_tools(const SortedJson& tools, std::string_view written) {
   const std::vector<std::string_view> items = skipstone::json_items(written);
-  std::set<std::string> left_out;
-  std::vector<std::string> functions;
+  ToolList list;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const SortedJson type = tools[i].is_object() ? tools[i].value("type", SortedJson()) : SortedJson();
     if (!type.is_string()) refuse("tools", "tools[{}]: has to be an object with a type", i);
-    if (type == "function") {
-      functions.push_back(function_of(items[i]));
-    } else if (left_out.size() < most_notes) {
-      left_out.insert(shortened(type.get_ref<const std::string&>(), 40));
-    }
+    type == "function" ? list.add_function(function_of(items[i])) : list.leave_out(type.get_ref<const std::string&>());
   }
-  for (const std::string& type : left_out) notes.push_back(fmt::format("tools of the type '{}' cannot run here and are left out", type));
-  return fmt::format("[{}]", fmt::join(functions, ","));
+  return list;
+}
+
+/// Checks the types of the tools of chat completions. Throws ApiError (400).
+void require_functions(const SortedJson& tools) {
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    if (!tools[i].is_object() || tools[i].value("type", SortedJson()) != "function")
+      refuse("tools", "tools[{}]: has to be an object of the type 'function'", i);
+  }
 }
 
 // ---- both forms ----
@@ -271,34 +285,27 @@ class WrittenBody {
 
 /// Reads tools in the form of chat completions, and whether the model may call them.
 void read_tools(const SortedJson& body, const WrittenBody& written, GenerationRequest& request) {
-  const auto tools = body.find("tools");
-  std::string wanted = "[]";
-  if (tools != body.end() && !tools->is_null()) {
-    if (!tools->is_array()) refuse("tools", "'tools' has to be a list, not {}", name_of(*tools));
-    if (request.form == Form::responses) {
-      wanted = functions_of_tools(*tools, written["tools"], request.notes);
-    } else {
-      for (const SortedJson& tool : *tools) {
-        if (!tool.is_object() || tool.value("type", SortedJson()) != "function") refuse("tools", "a tool has to be of the type 'function'");
-      }
-      if (!tools->empty()) wanted = written["tools"];
-    }
-  }
   const auto choice = body.find("tool_choice");
   const bool given = choice != body.end() && !choice->is_null();
   if (given && !(choice->is_string() && (*choice == "auto" || *choice == "none"))) {
     refuse("tool_choice", "'tool_choice' has to be \"auto\" or \"none\": that a model must call a tool is not built");
   }
-  if (wanted == "[]") return;
-  request.tools_bytes = wanted.size();
-  if (given && *choice == "none") return;
-  request.parse_tool_calls = true;
-  request.tools = std::move(wanted);
+  const auto tools = body.find("tools");
+  if (tools == body.end() || tools->is_null()) return;
+  if (!tools->is_array()) refuse("tools", "'tools' has to be a list, not {}", name_of(*tools));
+  const bool callable = !given || *choice == "auto";
+  if (request.form == Form::responses) return functions_of_tools(*tools, written["tools"]).give_to(request, callable);
+  require_functions(*tools);
+  give_tools(request, tools->empty() ? "" : std::string(written["tools"]), callable);
 }
 
 /// A field of the request counts, and not a variable of the same name in 'chat_template_kwargs'.
 void read_template_options(const SortedJson& body, const WrittenBody& written, GenerationRequest& request) {
-  const auto is_true = [&](const char* name) { return body.value(name, SortedJson()) == true; };
+  const auto own = body.find("chat_template_kwargs");
+  const auto is_true = [&](const char* name) {
+    const SortedJson value = body.value(name, SortedJson());
+    return (value.is_null() && own != body.end() && own->is_object() ? own->value(name, SortedJson()) : value) == true;
+  };
   if (is_true("continue_final_message") && is_true("add_generation_prompt"))
     refuse("continue_final_message", "'continue_final_message' and 'add_generation_prompt' are both true: one excludes the other");
   if (const std::string_view documents = written["documents"]; !documents.empty()) request.variables.emplace_back("documents", documents);
@@ -326,7 +333,7 @@ void read_responses(const SortedJson& body, std::string_view text, GenerationReq
   const auto instructions = body.find("instructions");
   if (instructions != body.end() && !instructions->is_null() && !instructions->is_string())
     refuse("instructions", "'instructions' has to be a text, not {}", name_of(*instructions));
-  request.messages = messages_of_input(*input, written["input"], written["instructions"]);
+  request.messages = messages_of_input(*input, written["input"], written["instructions"], request.places);
   read_tools(body, written, request);
   read_template_options(body, written, request);
   SortedJson repeated = SortedJson::object();

@@ -49,6 +49,12 @@ TokenLogprobs token_logprobs(const Model& model, const skipstone_chunk& chunk) {
   return own;
 }
 
+/// The prompt in front of a completion.
+struct Echo {
+  std::string text;
+  std::vector<TokenLogprobs> logprobs;
+};
+
 /// One choice of an answer.
 class Choice {
  public:
@@ -58,9 +64,12 @@ class Choice {
 
   /// Called once when the prompt has been read.
   std::function<void()> on_prompt_read;
-  SortedJson used_ids;  ///< of the calls in the conversation
+  SortedJson used_ids;         ///< of the calls in the conversation
+  const Echo* echo = nullptr;  ///< until it is given, with the first token: an error before that has a status of its own
   void run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
            Usage& usage);
+  /// Gives the echo, unless it was given.
+  void begin();
 
  private:
   skipstone_session_params params(std::size_t prompt_tokens, std::uint64_t seed, Cancellation& cancellation) const;
@@ -105,6 +114,13 @@ void Choice::add(Piece piece) {
   answer_.add(index_, piece, std::exchange(logprobs_, {}));
 }
 
+void Choice::begin() {
+  const Echo* const given = std::exchange(echo, nullptr);
+  if (given == nullptr) return;
+  const std::lock_guard lock(answering_);
+  answer_.add(index_, {Piece::Kind::text, given->text, "", ""}, given->logprobs);
+}
+
 bool Choice::take_event(const skipstone_chat_event& event) {
   const std::string text(event.text, event.bytes);
   switch (event.kind) {
@@ -135,6 +151,7 @@ bool Choice::take_event(const skipstone_chat_event& event) {
 }
 
 bool Choice::take(const skipstone_chunk& chunk) {
+  begin();
   drafter_ = chunk.drafter == nullptr ? "" : chunk.drafter;
   const bool end =
       parser_ && chunk.token >= 0 && chunk.bytes == 0 && std::ranges::find(model_.end_tokens, chunk.token) != model_.end_tokens.end();
@@ -184,14 +201,11 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
     parser_.emplace(model_.chat, json_text(options));
   }
   session.set_stop(stop);
-  {
-    const std::lock_guard lock(answering_);
-    answer_.announce();
-  }
   const Cancellation::Scope scope(cancellation, session);
   const auto room = static_cast<std::uint32_t>(model_.context - tokens.size());
   const skipstone_stats stats = session.generate(tokens, std::min(request_.max_tokens.value_or(room), room),
                                                  [&](const skipstone_chunk& chunk) { return take(chunk) && !cancellation.cancelled(); });
+  begin();
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   const std::lock_guard lock(answering_);
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
@@ -220,11 +234,9 @@ std::vector<skipstone_token> tokens_of(const Model& model, const GenerationReque
     }
     return request.prompt_tokens;
   }
-  return about(field_of(request.form), [&] {
-    chat::Prompt prompt = chat::read_prompt(model.chat.show(request.messages, request.tools, request.template_options, keep_going));
-    prompt_end = std::move(prompt.end);
-    return std::move(prompt.tokens);
-  });
+  chat::Prompt prompt = chat::read_prompt(show_conversation(model, request, keep_going));
+  prompt_end = std::move(prompt.end);
+  return std::move(prompt.tokens);
 }
 
 /// The log-probabilities of a text's tokens, each after those before it. The first one has none.
@@ -254,6 +266,20 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
   context = info.context;
   for (std::uint32_t token = 0; token < info.vocabulary; ++token)
     longest_piece = std::max(longest_piece, engine.piece(static_cast<skipstone_token>(token)).size());
+}
+
+std::string show_conversation(const Model& model, const GenerationRequest& request, const std::function<bool()>& keep_going) {
+  try {
+    return model.chat.show(request.messages, request.tools, request.template_options, keep_going);
+  } catch (const skipstone::error& error) {
+    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
+    const std::string given = skipstone_last_error_where(), field = field_of(request.form);
+    if (given.empty()) throw ApiError(400, error.what(), field);
+    const std::string place = request.places.in_request(given, field);
+    std::string sentence = error.what();
+    if (const std::size_t at = sentence.find(given); at != std::string::npos) sentence.replace(at, given.size(), place);
+    throw ApiError(400, sentence, place.substr(0, place.find_first_of(".[")));
+  }
 }
 
 void check_length(const Model& model, const GenerationRequest& request) {
@@ -289,14 +315,13 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
   usage.prompt_tokens = tokens.size();
   usage.seed = seed;
   answer.set_prompt_tokens(usage.prompt_tokens);
-  std::string echo;
-  std::vector<TokenLogprobs> echo_logprobs;
-  if (request.echo) echo = request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt;
+  Echo echo;
+  if (request.echo) echo.text = request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt;
   if (request.echo && request.logprobs) {
-    echo_logprobs = logprobs_of(model, tokens, request.top_logprobs, cancellation);
+    echo.logprobs = logprobs_of(model, tokens, request.top_logprobs, cancellation);
     // SentencePiece puts a space before a text.
-    const auto first = std::ranges::find_if(echo_logprobs, [](const TokenLogprobs& token) { return !token.token.empty(); });
-    if (first != echo_logprobs.end() && first->token.starts_with(' ') && !echo.starts_with(' ')) first->token.erase(0, 1);
+    const auto first = std::ranges::find_if(echo.logprobs, [](const TokenLogprobs& token) { return !token.token.empty(); });
+    if (first != echo.logprobs.end() && first->token.starts_with(' ') && !echo.text.starts_with(' ')) first->token.erase(0, 1);
   }
   const SortedJson used_ids = call_ids(request.messages);
   std::mutex answering;
@@ -304,14 +329,12 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
     Choice choice(model, request, i, answer, answering, metrics);
     choice.on_prompt_read = on_prompt_read;
     choice.used_ids = used_ids;
-    if (request.echo) {
-      const std::lock_guard lock(answering);
-      answer.add(i, {Piece::Kind::text, echo, "", ""}, echo_logprobs);
-    }
+    if (request.echo) choice.echo = &echo;
     try {
       choice.run(tokens, prompt_end, seed + i, cancellation, usage);
     } catch (const skipstone::error& error) {
       if (i == 0 || error.status() != SKIPSTONE_CANCELLED) throw;
+      choice.begin();
       const std::lock_guard lock(answering);
       answer.end_choice(i, "length", {});
     }

@@ -40,10 +40,13 @@ auto about(const char* field, const Work& work) {
     return work();
   } catch (const skipstone::error& error) {
     if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
-    const bool of_tools = std::string_view(skipstone_last_error_where()).starts_with("tools");
-    throw ApiError(400, error.what(), of_tools ? "tools" : field);
+    throw ApiError(400, error.what(), field);
   }
 }
+
+/// The conversation as the template writes it: the document of skipstone_chat_show(). Throws ApiError (400) with the place in the request
+/// of what the library refuses.
+std::string show_conversation(const Model& model, const GenerationRequest& request, const std::function<bool()>& keep_going);
 
 /// Throws ApiError (400) if a request's texts cannot fit the context, whatever their tokens: checked before they are tokenized.
 void check_length(const Model& model, const GenerationRequest& request);

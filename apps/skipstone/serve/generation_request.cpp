@@ -33,21 +33,27 @@ constexpr std::size_t most_metadata = 16, most_metadata_key = 64, most_metadata_
 
 }  // namespace
 
-const char* name_of(const SortedJson& value) {
-  switch (value.type()) {
-    case SortedJson::value_t::null:
+const char* name_of_json(char first) {
+  switch (first) {
+    case 'n':
       return "null";
-    case SortedJson::value_t::boolean:
+    case 't':
+    case 'f':
       return "true or false";
-    case SortedJson::value_t::string:
+    case '"':
       return "a text";
-    case SortedJson::value_t::array:
+    case '[':
       return "a list";
-    case SortedJson::value_t::object:
+    case '{':
       return "an object";
     default:
       return "a number";
   }
+}
+
+const char* name_of(const SortedJson& value) {
+  const bool container = value.is_structured();
+  return name_of_json(container ? (value.is_array() ? '[' : '{') : value.is_string() ? '"' : value.dump()[0]);
 }
 
 namespace {

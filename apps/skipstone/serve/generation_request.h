@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/json_fwd.h"
+#include "serve/places.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::serve {
@@ -58,13 +59,14 @@ struct GenerationRequest {
   std::string echo_fields;                                     ///< responses, messages: more fields of the answer, as JSON
   std::vector<std::pair<std::string, std::string>> variables;  ///< of the template, from fields of their own: names and JSON
   std::vector<std::string> notes;                              ///< responses, messages: what the request has and the answer leaves out
+  Places places;                                               ///< responses, messages: where the conversation is in the request
 
   /// Memory of its texts.
   std::size_t bytes() const {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
     return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) +
-           logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size();
+           logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size() + places.bytes();
   }
 };
 
@@ -79,6 +81,8 @@ void take_sampling(GenerationRequest& request, const skipstone_session_params& d
 
 /// What a value is, for messages: "a text".
 const char* name_of(const skipstone::SortedJson& value);
+/// The same by the first character of its JSON.
+const char* name_of_json(char first);
 
 /// The body as an object; throws ApiError (400).
 skipstone::SortedJson read_object(const std::string& body);

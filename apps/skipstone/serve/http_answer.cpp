@@ -15,6 +15,7 @@ namespace cli::serve {
 HttpConnection::Answer::Answer(std::shared_ptr<HttpConnection> connection)
     : connection_(std::move(connection)),
       server_(connection_->server_),
+      path_(connection_->path_),
       version_(connection_->version_),
       keep_alive_(connection_->keep_alive_),
       head_(connection_->head_) {}
@@ -53,10 +54,10 @@ unsigned HttpConnection::Answer::respond(HttpReply reply) {
   }
   if (reply.body.size() > server_->limits.answer_bytes)
     reply = server_->callbacks.refusal(
-        400, fmt::format("the answer has more than the {} MiB that one may have", server_->limits.answer_bytes >> 20));
+        path_, 400, fmt::format("the answer has more than the {} MiB that one may have", server_->limits.answer_bytes >> 20));
   Unsent body{{}, MemoryShare(server_->memory, MemoryUse::answers)};
   if (!body.memory.resize(reply.body.size()))
-    reply = server_->callbacks.refusal(503, "the memory of this server for answers is used up; ask again later");
+    reply = server_->callbacks.refusal(path_, 503, "the memory of this server for answers is used up; ask again later");
   std::string head = head_of(reply, false, reply.body.size());
   if (head_ || reply.body.size() < MemoryShare::large_bytes) {  // one piece
     if (!head_) head += reply.body;
@@ -70,7 +71,7 @@ unsigned HttpConnection::Answer::respond(HttpReply reply) {
 }
 
 void HttpConnection::Answer::refuse(unsigned status, std::string_view sentence) {
-  if (!begun_) respond(server_->callbacks.refusal(status, sentence));
+  if (!begun_) respond(server_->callbacks.refusal(path_, status, sentence));
 }
 
 void HttpConnection::Answer::begin(std::string_view type, const Headers& headers) {

@@ -39,6 +39,7 @@ class HttpConnection::Answer : public Exchange, public std::enable_shared_from_t
 
   const std::shared_ptr<HttpConnection> connection_;
   const std::shared_ptr<HttpServer::State> server_;
+  const std::string path_;
   const unsigned version_;
   const bool keep_alive_, head_;
   std::mutex mutex_;

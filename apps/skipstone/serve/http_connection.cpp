@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t most_fields = 128;           // of a header: each needs more memory than its bytes
 constexpr std::size_t write_bytes = 256 << 10;     // bytes that a client must read within HttpLimits::writing
 constexpr std::size_t read_ahead_bytes = 4 << 10;  // read at a time while an answer is generated
+constexpr std::size_t kept_path = 64;              // bytes of a path, enough for its API
 
 }  // namespace
 
@@ -102,6 +103,7 @@ void HttpConnection::read() {
   version_ = 11;
   largest_piece_ = 0;
   parser_.reset();
+  path_.clear();
   wait();
   // HttpServer::end_connections() reaches the listed connections; one that is listed later ends itself.
   if (error_code ignored; server_->draining) socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -160,6 +162,7 @@ HttpRequest request_of(const Message& message) {
 
 // Checks the client and its request before any byte of the body is requested or kept.
 void HttpConnection::judge(std::string_view head) {
+  path_ = path_of(target_of(head)).substr(0, kept_path);
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(buffer_.max_size()));
   parser_->body_limit(server_->limits.body_bytes);
@@ -222,7 +225,10 @@ void HttpConnection::explain(error_code error) {
   close();
 }
 
-void HttpConnection::refuse(unsigned status, std::string_view sentence) { reply_and_close(server_->callbacks.refusal(status, sentence)); }
+void HttpConnection::refuse(unsigned status, std::string_view sentence) {
+  if (path_.empty()) path_ = path_of(target_of({static_cast<const char*>(buffer_.data().data()), buffer_.size()})).substr(0, kept_path);
+  reply_and_close(server_->callbacks.refusal(path_, status, sentence));
+}
 
 void HttpConnection::reply_and_close(HttpReply reply) {
   keep_alive_ = false;

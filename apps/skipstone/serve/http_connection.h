@@ -131,6 +131,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t unsent_bytes_ = 0;
   std::size_t largest_piece_ = 0;                        ///< of the answer: a client may leave the limit plus one piece unread
   std::chrono::steady_clock::time_point answered_by_{};  ///< deadline for reading the rest of a completed answer
+  std::string path_;                                     ///< the beginning of the current request's, once it is known
   HttpRequest request_;                                  ///< the request whose body is being read
   bool working_ = false;                                 ///< a request is in progress, or its answer is being sent
   bool writing_ = false, last_ = false, keep_alive_ = false, head_ = false, watching_ = false, next_ = false, refused_ = false,

@@ -1,5 +1,6 @@
 #include "serve/http_head.h"
 
+#include <algorithm>
 #include <boost/beast/core/string.hpp>
 
 namespace cli::serve {
@@ -88,6 +89,12 @@ std::optional<HeadFault> fault_of(std::string_view bytes, const http::header<tru
   if (version_1_1 && (expectations > 1 || (expectations == 1 && !beast::iequals(head[http::field::expect], "100-continue"))))
     return HeadFault{417, "'100-continue' alone is built of what a client may expect"};
   return std::nullopt;
+}
+
+std::string_view target_of(std::string_view bytes) {
+  const std::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
+  const std::size_t begin = std::min(line.find(' '), line.size() - 1) + 1;
+  return line.substr(begin, line.find(' ', begin) - begin);
 }
 
 std::string path_of(std::string_view target) {

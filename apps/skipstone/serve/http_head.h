@@ -28,6 +28,9 @@ struct Authority {
 /// "HOST", "HOST:PORT", "[ADDRESS]:PORT" (RFC 3986, section 3.2, without a user name); nullopt for other texts.
 std::optional<Authority> parse_authority(std::string_view text);
 
+/// The target in the line that a request begins with, as far as it has arrived.
+std::string_view target_of(std::string_view bytes);
+
 /// The part of a target that names a route: without a proxy's scheme and authority (RFC 9112, section 3.2.2), and without the query.
 std::string path_of(std::string_view target);
 

@@ -78,8 +78,8 @@ class HttpServer {
   /// Checks a request's header before its body is read: nullopt if the body may be sent, else the answer.
   using Gate = std::function<std::optional<HttpReply>(const HttpRequest&)>;
   using Handler = std::function<void(HttpRequest, const std::shared_ptr<Exchange>&)>;
-  /// The answer to a request that is malformed, or has no room.
-  using Refusal = std::function<HttpReply(unsigned status, std::string_view sentence)>;
+  /// The answer to a request that is malformed, or has no room. `path`: the beginning of its path, as far as that is known.
+  using Refusal = std::function<HttpReply(std::string_view path, unsigned status, std::string_view sentence)>;
   /// Called on the server's threads, so they must be short. Their exceptions end the connection with 500, or 503 if memory has run out.
   struct Callbacks {
     Gate gate;

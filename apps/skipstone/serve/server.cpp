@@ -25,9 +25,12 @@ constexpr std::size_t worth_releasing = 4 << 20;
 constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still run together
 constexpr std::size_t least_texts = 64;  // short ones that may wait, whatever the queue of generations
 
-/// An error of a route of Anthropic's API has that API's form.
-HttpReply in_form_of(std::string_view route, HttpReply reply) {
-  return route.starts_with("/v1/messages") ? anthropic::with_error_form(std::move(reply)) : std::move(reply);
+/// An error at a path of Anthropic's API has that API's form, whether or not there is a route.
+HttpReply in_form_of(std::string_view path, HttpReply reply) {
+  constexpr std::string_view version = "/v1", messages = "/messages";
+  if (path.starts_with(version)) path.remove_prefix(version.size());
+  const bool anthropic = path == messages || (path.starts_with(messages) && path[messages.size()] == '/');
+  return anthropic ? anthropic::with_error_form(std::move(reply)) : std::move(reply);
 }
 
 void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) {
@@ -156,15 +159,15 @@ Server::Server(ModelStore& models, const ServerOptions& options)
       texts_(std::make_unique<JobQueue>(text_threads, options.queue)),
       short_texts_(std::make_unique<JobQueue>(text_threads, std::max(options.queue, least_texts))) {
   queue_of(0);
-  http_ =
-      std::make_unique<HttpServer>(options_.address, options_.port, options_.http,
-                                   HttpServer::Callbacks{
-                                       [this](const HttpRequest& request) { return judge(request); },
-                                       [this](HttpRequest request, const ExchangePtr& exchange) { handle(std::move(request), exchange); },
-                                       [this](unsigned status, std::string_view sentence) {
-                                         return options_.access.for_pages(ApiError(status, std::string(sentence)).reply());
-                                       },
-                                   });
+  http_ = std::make_unique<HttpServer>(
+      options_.address, options_.port, options_.http,
+      HttpServer::Callbacks{
+          [this](const HttpRequest& request) { return judge(request); },
+          [this](HttpRequest request, const ExchangePtr& exchange) { handle(std::move(request), exchange); },
+          [this](std::string_view path, unsigned status, std::string_view sentence) {
+            return options_.access.for_pages(in_form_of(path, ApiError(status, std::string(sentence)).reply()));
+          },
+      });
   http_->every(std::chrono::milliseconds(100), [this] {
     end_late_tasks();
     keep_streams_alive();

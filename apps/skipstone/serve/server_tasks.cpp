@@ -249,9 +249,7 @@ std::string Server::text_of(const Model& model, const HttpRequest& request, cons
 Json Server::show(const Model& model, Form form, const HttpRequest& request, const Task& task) const {
   const GenerationRequest read = read_request(form, request.body, options_.defaults);
   check_length(model, read);
-  return about("messages", [&] {
-    return Json::parse(model.chat.show(read.messages, read.tools, read.template_options, [&task] { return task.keep_going(); }));
-  });
+  return Json::parse(show_conversation(model, read, [&task] { return task.keep_going(); }));
 }
 
 std::string Server::prompt_of(const Model& model, const HttpRequest& request, const Task& task) const {
@@ -317,11 +315,11 @@ void Server::work(Task& task, JobQueue& queue) {
     note_loss(error);
     if (error.status() == SKIPSTONE_CANCELLED && task.exchange->gone()) return;
     log(fmt::format("{}: {}", task.route, error.what()));
-    answer->fail(error_of_current_exception());
+    task.exchange->respond(error_of_current_exception().reply());
   } catch (const std::exception& error) {
     if (task.exchange->gone()) return;
     log(fmt::format("{}: {}", task.route, error.what()));
-    answer->fail(error_of_current_exception());
+    task.exchange->respond(error_of_current_exception().reply());
   }
 }
 

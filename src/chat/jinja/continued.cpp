@@ -21,7 +21,9 @@ Value marked(const String& text) {
   return make_string(nullptr, std::move(longer));
 }
 
-[[noreturn]] void fail_no_text() { fail(Code::invalid_argument, "messages: the last one has no text that could be continued"); }
+[[noreturn]] void fail_no_text() {
+  fail_about("messages", Code::invalid_argument, "messages: the last one has no text that could be continued");
+}
 
 /// The message with the mark at the end of its text; `text` gets the text without the mark.
 Value marked_message(const Dict& message, std::string& text) {
@@ -51,7 +53,7 @@ Text render_continued(const Template& chat_template, const Dict& variables, std:
   const Value* messages = variables.find("messages");
   const Sequence* list = messages == nullptr ? nullptr : messages->sequence();
   if (list == nullptr || list->items.empty() || list->items.back().dict() == nullptr) {
-    fail(Code::invalid_argument, "messages: there is no last message that could be continued");
+    fail_about("messages", Code::invalid_argument, "messages: there is no last message that could be continued");
   }
   std::string text;
   std::vector<Value> changed = list->items;

@@ -7,27 +7,31 @@
 #include "chat/output/json_repair.h"
 #include "chat/output/markers.h"
 #include "json/json.h"
+#include "json/json_parts.h"
 #include "json/parse_json.h"
 
 namespace skipstone::chat {
 namespace {
 
-std::optional<Json> parsed(std::string_view text, std::string& note) {
+/// A call may have a hundred thousand keys, which documents that keep their order search one by one.
+std::optional<SortedJson> parsed(std::string_view text, std::string& note) {
   try {
-    return parse_json<Json>(text, "a tool call");
+    return parse_json<SortedJson>(text, "a tool call");
   } catch (const Error& error) {
     note = error.what();
     return std::nullopt;
   }
 }
 
+/// The value of the first key that is wanted, as it is written; "" if there is none.
 template <typename Predicate>
-const Json* find(const Json& object, Predicate wanted) {
-  for (const auto& [key, value] : object.items()) {
-    if (wanted(key)) return &value;
-  }
-  return nullptr;
+std::string_view find(const std::vector<JsonMember>& members, Predicate wanted) {
+  const auto found = std::ranges::find_if(members, wanted, &JsonMember::first);
+  return found == members.end() ? std::string_view() : found->second;
 }
+
+/// The text that a value is; "" for other values.
+std::string text_of(std::string_view value) { return value.starts_with('"') ? SortedJson::parse(value).get<std::string>() : ""; }
 
 /// The place of an object's arguments in its text. A key that was written with escapes is not found.
 const JsonScanner::Member* find_arguments(std::string_view object, const std::vector<JsonScanner::Member>& members) {
@@ -37,20 +41,20 @@ const JsonScanner::Member* find_arguments(std::string_view object, const std::ve
   return found == members.end() ? nullptr : &*found;
 }
 
-bool set_arguments(Call& call, const Json& arguments, std::string_view object, const JsonScanner::Member* member, std::string& note) {
-  if (arguments.is_string()) {
-    call.arguments = arguments.get<std::string>();
+bool set_arguments(Call& call, std::string_view arguments, std::string_view object, const JsonScanner::Member* member, std::string& note) {
+  if (arguments.starts_with('"')) {
+    call.arguments = text_of(arguments);
     if (is_json_object(call.arguments, note)) return true;
     std::optional<std::string> repaired = repaired_object(call.arguments);
     if (repaired) call.arguments = std::move(*repaired);
     return repaired.has_value();
   }
-  if (!arguments.is_object()) {
+  if (!arguments.starts_with('{')) {
     note = "the arguments of a tool call are no object";
     return false;
   }
   if (member == nullptr) {
-    call.arguments = arguments.dump();
+    call.arguments = arguments;
     return true;
   }
   call.arguments_at = member->value;
@@ -66,29 +70,24 @@ bool is_id_key(std::string_view key) { return key == "id" || key == "tool_call_i
 bool is_arguments_key(std::string_view key) { return key == "arguments" || key == "parameters"; }
 
 std::optional<Call> call_from_json(std::string_view object, const std::vector<JsonScanner::Member>& members, std::string& note) {
-  const std::optional<Json> document = parsed(object, note);
+  const std::optional<SortedJson> document = parsed(object, note);
   if (!document) return std::nullopt;
-  const Json* inner = find(*document, [](std::string_view key) { return key == "function"; });
-  const bool nested = inner != nullptr && inner->is_object();
-  const Json& function = nested ? *inner : *document;
-  const Json* name = find(function, is_name_key);
-  const Json* arguments = find(function, is_arguments_key);
-  if (name == nullptr || !name->is_string() || name->get_ref<const std::string&>().empty()) {
-    note = "a tool call has no name";
+  const std::vector<JsonMember> outer = document->is_object() ? json_members(object) : std::vector<JsonMember>();
+  const std::string_view function = find(outer, [](std::string_view key) { return key == "function"; });
+  const bool nested = function.starts_with('{');
+  const std::vector<JsonMember> inner = nested ? json_members(function) : outer;
+  Call call{.name = text_of(find(inner, is_name_key)), .id = text_of(find(outer, is_id_key))};
+  const std::string_view arguments = find(inner, is_arguments_key);
+  if (call.name.empty() || arguments.empty()) {
+    note = call.name.empty() ? "a tool call has no name" : "a tool call has no arguments";
     return std::nullopt;
   }
-  if (arguments == nullptr) {
-    note = "a tool call has no arguments";
-    return std::nullopt;
-  }
-  Call call{.name = name->get<std::string>()};
-  if (const Json* id = find(*document, is_id_key); id != nullptr && id->is_string()) call.id = id->get<std::string>();
-  if (!set_arguments(call, *arguments, object, nested ? nullptr : find_arguments(object, members), note)) return std::nullopt;
+  if (!set_arguments(call, arguments, object, nested ? nullptr : find_arguments(object, members), note)) return std::nullopt;
   return call;
 }
 
 bool is_json_object(std::string_view text, std::string& note) {
-  const std::optional<Json> document = parsed(text, note);
+  const std::optional<SortedJson> document = parsed(text, note);
   if (document && !document->is_object()) note = "the arguments of a tool call are no object";
   return document && document->is_object();
 }
@@ -110,8 +109,8 @@ std::optional<std::string> repaired_object(std::string_view text) {
 
 std::optional<std::string> json_string(std::string_view text) {
   try {
-    return Json(text).dump();
-  } catch (const Json::exception&) {
+    return SortedJson(text).dump();
+  } catch (const SortedJson::exception&) {
     return std::nullopt;
   }
 }
@@ -127,9 +126,8 @@ std::optional<std::string> bare_json(std::string_view value) {
 
 bool ObjectWriter::add(std::string_view key, std::string_view json_value) {
   const std::optional<std::string> quoted = json_string(key);
-  if (!quoted || std::ranges::find(keys_, *quoted) != keys_.end()) return false;
-  if (!keys_.empty()) text_ += ", ";
-  keys_.push_back(*quoted);
+  if (!quoted || !keys_.insert(*quoted).second) return false;
+  if (keys_.size() > 1) text_ += ", ";
   text_ += *quoted + ": ";
   text_ += json_value;
   return true;

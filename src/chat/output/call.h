@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,7 @@ class ObjectWriter {
 
  private:
   std::string text_ = "{";
-  std::vector<std::string> keys_;
+  std::set<std::string> keys_;  ///< not a hash table, which chosen keys make slow
 };
 
 // ---- calls that are written as Python: name(key=value, ...) ----

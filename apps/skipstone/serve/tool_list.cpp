@@ -1,0 +1,36 @@
+#include "serve/tool_list.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/escape.h"
+
+namespace cli::serve {
+
+void ToolList::add_function(const std::string& json) {
+  functions_.append(functions_.empty() ? "" : ",").append(json);
+  places_.push_back(given_++);
+}
+
+void ToolList::leave_out(const std::string& type) {
+  constexpr std::size_t most_notes = 32;
+  ++given_;
+  if (left_out_.size() < most_notes) left_out_.insert(skipstone::shortened(type, 40));
+}
+
+void ToolList::give_to(GenerationRequest& request, bool callable) {
+  for (const std::string& type : left_out_)
+    request.notes.push_back(fmt::format("tools of the type '{}' cannot run here and are left out", type));
+  request.places.tools = std::move(places_);
+  give_tools(request, functions_.empty() ? "" : "[" + functions_ + "]", callable);
+}
+
+void give_tools(GenerationRequest& request, std::string json, bool callable) {
+  request.tools_bytes = json.size();
+  if (!callable || json.empty()) return;
+  request.parse_tool_calls = true;
+  request.tools = std::move(json);
+}
+
+}  // namespace cli::serve
