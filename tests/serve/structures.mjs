@@ -115,10 +115,10 @@ export function mutatedBody(random, make) {
 // ---- answers ----
 
 /** Fields of a route: those of its request here, and more that the server knows. */
-const fieldsOf = Object.fromEntries(routes.map(([path, make]) => [path, new Set([...Object.keys(make()), "stream", "logprobs", "chat_template_kwargs"])]));
+const fieldsOf = Object.fromEntries(routes.map(([path, make]) => [path, new Set([...Object.keys(make()), "stream", "text", "chat_template_kwargs"])]));
 const aboutBody = /^the request's body: /;
 /** What is wrong with a whole field, in sentences that do not write its name: with the param of OpenAI's form. */
-const aboutWhole = /^(the prompt (has \d+ tokens|is empty)|the text has \d+ bytes|there is no model|token \d+ is outside|a (text|key|value) of '|'draft')/;
+const aboutWhole = /^(the prompt (has \d+ tokens|is empty)|the text has \d+ bytes|the model '.*' is not here|token \d+ is outside|a (text|key|value) of '|'draft')/s;
 
 /** The field that a message is about: it begins with a place, in quotes or before a colon, like "messages[1].content[0].text". */
 function fieldOf(message) {
