@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gguf/traits.h"
 
@@ -34,6 +35,11 @@ struct BlockCode {
   RandomUnit random;
   /// Rounds weights, which Traits::largest admits, to `count` blocks. nullptr for formats that are not written.
   void (*round)(const float* weights, std::size_t count, std::byte* blocks);
+  /// What the codes of all blocks look up (a grid): the words at the beginning of plane 1, before the units, in multiples of 256 bytes.
+  /// Mostly none.
+  std::span<const std::uint32_t> table = {};
+  /// Whether the scale of a block is a finite number, which loading asks. nullptr: it does not ask.
+  bool (*finite)(const std::byte* block) = nullptr;
 };
 
 /// Throws unsupported for types without kernels.
