@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/status.h"
 #include "gguf/block_code.h"
 #include "kernels/operations.h"
 #include "kernels/weight_format.h"
@@ -48,6 +49,13 @@ class Repacking {
   Planes planes_;
 };
 
+void check_scales(const gguf::Tensor& matrix, std::uint64_t row, const std::byte* blocks) {
+  const gguf::Traits& traits = gguf::traits(matrix.type);
+  if (gguf::scales_are_finite(matrix.type, blocks, matrix.row_length() / traits.block)) return;
+  fail(Code::bad_file, "Tensor '{}' of type {} has a scale in row {} that is infinite or not a number; the file is damaged.", matrix.name,
+       traits.name, row);
+}
+
 }  // namespace
 
 Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave) {
@@ -63,6 +71,7 @@ Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t 
     for (std::uint64_t row = from; row < to; ++row) {
       const std::uint64_t in_piece = (row - from) % at_once;
       if (in_piece == 0) piece = matrix->data.view((row - above) * row_bytes, std::min(at_once, to - row) * row_bytes, buffer);
+      check_scales(*matrix, row - above, piece.data() + in_piece * row_bytes);
       repacking.put(row - first, piece.data() + in_piece * row_bytes, row_bytes);
     }
     above += matrix->rows();
@@ -70,15 +79,15 @@ Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t 
   return repacking.take();
 }
 
-std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors) {
-  std::uint64_t length = 0;
-  for (const gguf::Tensor* vector : vectors) length += vector->elements();
-  std::vector<float> values(kernels::padded(static_cast<std::uint32_t>(length)), 0.0f);
-  std::uint64_t at = 0;
-  for (const gguf::Tensor* vector : vectors) {
-    gguf::dequantize(*vector, std::span(values).subspan(at, vector->elements()));
-    at += vector->elements();
+std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors, std::span<const std::uint64_t> outputs) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    std::vector<float> own(vectors[i] == nullptr ? 1 : vectors[i]->elements(), 1.0f);
+    if (vectors[i] != nullptr) gguf::dequantize(*vectors[i], own);
+    const std::uint64_t share = outputs.empty() ? 1 : outputs[i] / own.size();
+    for (const float value : own) values.insert(values.end(), share, value);
   }
+  values.resize(kernels::padded(static_cast<std::uint32_t>(values.size())), 0.0f);
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
