@@ -106,6 +106,7 @@ void main() {
   for (uint o = lane; o < ROWS_OUT * COLS * ROW_LANES; o += LANES) {
     const uint r = o / ROW_LANES / COLS, c = o / ROW_LANES % COLS, lanes_row = o % ROW_LANES;
     const float value = total_of(lanes_row, r, c);
-    store(output_row(lanes_row, r), first_column + c, PAIRS ? gated(value, total_of(lanes_row, r + ROWS - ROWS_OUT, c)) : value);
+    const uint row = output_row(lanes_row, r);
+    store(row, first_column + c, PAIRS ? gated(row, value, total_of(lanes_row, r + ROWS - ROWS_OUT, c)) : value);
   }
 }

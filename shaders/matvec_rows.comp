@@ -118,7 +118,7 @@ void main() {
     } else {
       [[unroll]] for (uint r = 0; r < ROWS_OUT; ++r) {
         const float value = sum[r * COLS + c];
-        store(output_row(r), column, PAIRS ? gated(value, sum[(r + ROWS - ROWS_OUT) * COLS + c]) : value);
+        store(output_row(r), column, PAIRS ? gated(output_row(r), value, sum[(r + ROWS - ROWS_OUT) * COLS + c]) : value);
       }
     }
   }

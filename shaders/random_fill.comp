@@ -38,9 +38,20 @@ uint to_half(float value) {
   return sign | (rest < 0x38800000u ? uint(uintBitsToFloat(rest) * 16777216.0) : (rest >> 13) - (112u << 10));
 }
 
+// The byte e of the power of two 2^(e - 128).
+uint to_e8m0(float value) { return (floatBitsToUint(value) >> 23) + 1u; }
+
+// The byte of half the number with 4 bits of exponent (bias 7) and 3 of mantissa.
+uint to_e4m3(float value) {
+  const float twice = 2.0 * value;
+  return twice < 0.015625 ? uint(twice * 512.0) : (floatBitsToUint(twice) >> 20) - (120u << 3);
+}
+
 uint half_word(uint half_index, uint bits) {
   if (!is_set(push.numbers, half_index)) return bits;
   const float value = number(bits << 8, half_index);
+  if (NUMBER == RANDOM_E8M0) return to_e8m0(value) * 0x0101u;
+  if (NUMBER == RANDOM_E4M3) return to_e4m3(value) * 0x0101u;
   return NUMBER == RANDOM_BF16 ? floatBitsToUint(value) >> 16 : to_half(value);
 }
 

@@ -6,6 +6,7 @@ layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 layout(std430, set = 0, binding = MATVEC_X) readonly buffer X { uvec4 x[]; };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = MATVEC_BIAS) readonly buffer Bias { float bias[]; };
+layout(std430, set = 0, binding = MATVEC_FACTORS) readonly buffer Factors { float factors[]; };
 layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { float residual[]; };
 
 #define WEIGHTS_BINDING MATVEC_WEIGHTS
@@ -78,6 +79,7 @@ float column_scale(uint column) {
 void store(uint row, uint column, float value) {
   if (row >= push.n) return;
   precise float result = value;
+  if (SCALED != 0u) result *= factors[push.row_first + row];
   if (ADD_BIAS != 0u) result += bias[push.y_first + row];
   result *= push.scale;
   const uint at = column * push.y_stride + push.y_first + row;

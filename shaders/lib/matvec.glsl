@@ -21,6 +21,7 @@ struct Partial { ARGMAX_PARTIAL_FIELDS(SK_FIELD) };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Partials { Partial partials[]; };
 layout(std430, set = 0, binding = MATVEC_BIAS) readonly buffer Bias { float bias[]; };
+layout(std430, set = 0, binding = MATVEC_FACTORS) readonly buffer Factors { float factors[]; };
 layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { float residual[]; };
 
 #define WEIGHTS_BINDING MATVEC_WEIGHTS
@@ -75,9 +76,16 @@ float norm_scale(float squares) {
 // The matrix row of output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
 uint matrix_row(uint row, bool up) { return min(row, push.n - 1u) + (up ? push.n : 0u); }
 
+// The product of output row `row` of gate (PAIRS: or of up) from its sum.
+float product(uint row, bool up, float sum) {
+  precise float result = sum;
+  if (SCALED != 0u) result *= factors[push.row_first + matrix_row(row, up)];
+  return result;
+}
+
 // The output of a sum, without a residual.
 float finished(uint row, float value) {
-  precise float result = value;
+  precise float result = PAIRS ? value : product(row, false, value);
   if (ADD_BIAS != 0u && row < push.n) result += bias[push.y_first + row];
   result *= push.scale;
   if (EPILOGUE == MATVEC_STORE_CAPPED || EPILOGUE == MATVEC_ARGMAX_CAPPED) result = softcap(result, push.cap);
@@ -85,8 +93,9 @@ float finished(uint row, float value) {
   return result;
 }
 
-float gated(float gate, float up) {
-  precise float result = (EPILOGUE == MATVEC_GEGLU ? gelu(gate) : silu(gate)) * up;
+float gated(uint row, float gate, float up) {
+  const float left = product(row, false, gate);
+  precise float result = (EPILOGUE == MATVEC_GEGLU ? gelu(left) : silu(left)) * product(row, true, up);
   return result;
 }
 

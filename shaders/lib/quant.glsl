@@ -1,6 +1,6 @@
 // One file per weight format; define WEIGHTS_BINDING, SCALES_BINDING and SHARED_TABLE first. Each gives:
 //   Block                      the raw words of 32 weights of one row
-//   UNIT                       32-weight blocks that are stored together: 1, 8 for super-blocks of 256, 2 for SPARSE_Q8_0
+//   UNIT                       32-weight blocks that are stored together: a block of the file's
 //   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
 //   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
@@ -31,7 +31,8 @@ uint scale_word(uint index) { return scales[index >> 2][index & 3u]; }
 uvec2 scale_pair(uint index) { return uvec2(scale_word(2u * index), scale_word(2u * index + 1u)); }
 #endif
 
-// Half `index` of plane 1.
+// Byte and half `index` of plane 1.
+uint scale_byte(uint index) { return scale_word(index >> 2) >> (8u * (index & 3u)) & 255u; }
 float scale_half(uint index) {
   const vec2 pair = unpackHalf2x16(scale_word(index >> 1));
   return (index & 1u) == 0u ? pair.x : pair.y;

@@ -12,9 +12,10 @@ namespace skipstone::gguf {
 
 /// Random contents of a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
 /// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in the range that kernels::random_fill is
-/// given, or where their bit is set in `minima` too in that times `minimum`.
+/// given, or where their bit is set in `minima` too in that times `minimum`. e8m0 and e4m3: both bytes of a half are the scale of MXFP4 or
+/// NVFP4 for one positive number.
 struct RandomPattern {
-  enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2 };
+  enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2, e8m0 = 3, e4m3 = 4 };
   Number number = Number::f16;
   std::uint32_t period = 1, numbers = 0, minima = 0;
   float minimum = 0.0f;
@@ -38,11 +39,13 @@ struct BlockCode {
   /// What the codes of all blocks look up (a grid): the words at the beginning of plane 1, before the units, in multiples of 256 bytes.
   /// Mostly none.
   std::span<const std::uint32_t> table = {};
-  /// Whether the scale of a block is a finite number, which loading asks. nullptr: it does not ask.
-  bool (*finite)(const std::byte* block) = nullptr;
 };
 
 /// Throws unsupported for types without kernels.
 const BlockCode& block_code(Type type);
+
+/// Whether the scales and minima of `count` blocks are numbers, neither infinite nor NaN. True for types that cannot store others, and for
+/// floats without blocks.
+bool scales_are_finite(Type type, const std::byte* blocks, std::size_t count);
 
 }  // namespace skipstone::gguf

@@ -27,6 +27,7 @@ std::vector<Operand> matrix_operands(const Matrix& weights, std::size_t part, Re
   operands.push_back({y, Access::write});
   operands.push_back({fusion.bias_tensor ? Resource{ResourceKind::weight, *fusion.bias_tensor} : x, Access::read});
   operands.push_back({fusion.residual.value_or(x), Access::read});
+  operands.push_back({weights.factors ? Resource{ResourceKind::weight, *weights.factors} : x, Access::read});
   return operands;
 }
 
@@ -42,6 +43,7 @@ abi::MatvecPush matrix_push(const Matrix& weights, std::size_t part, const Matve
   push.epsilon = fusion.norm ? fusion.norm->epsilon : 0.0f;
   push.scale = fusion.scale;
   push.cap = fusion.softcap;
+  push.row_first = weights.parts[part].first;
   return push;
 }
 
@@ -68,7 +70,8 @@ Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part,
   Dispatch d;
   d.kernel = matvec_kernel(weights.format, select.tuning());
   d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, weights.interleave, fusion.norm ? 1u : 0u,
-                                      fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue, choice.shared_table ? 1u : 0u});
+                                      fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue, choice.shared_table ? 1u : 0u,
+                                      weights.factors ? 1u : 0u});
   d.operands = matrix_operands(weights, part, x, y, fusion);
   d.operands.push_back({fusion.norm ? Resource{ResourceKind::weight, fusion.norm->weight_tensor} : x, Access::read});
   d.push = bytes(matrix_push(weights, part, fusion));
@@ -90,15 +93,15 @@ Dispatch half_rows(const Selector& select, Resource x, Resource out, std::uint32
 
 std::vector<std::uint32_t> tile_constants(const Selector& select, const MatmulChoice& tile, const Matrix& weights,
                                           const MatvecFusion& fusion) {
-  const std::uint32_t bias = fusion.bias_tensor ? 1 : 0, residual = fusion.residual ? 1 : 0;
+  const std::uint32_t bias = fusion.bias_tensor ? 1 : 0, residual = fusion.residual ? 1 : 0, scaled = weights.factors ? 1 : 0;
   const std::uint32_t shared_table = shares_table(select, weights.format, tile) ? 1 : 0;
   if (tile.tier != vk::Tier::cooperative_matrix) {
-    return words(
-        abi::MatmulSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, bias, residual, weights.interleave, shared_table});
+    return words(abi::MatmulSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, bias, residual, weights.interleave,
+                                 shared_table, scaled});
   }
   const vk::MatrixShape& shape = select.caps().cooperative_matrix;
   return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias,
-                                      residual, weights.interleave, shared_table});
+                                      residual, weights.interleave, shared_table, scaled});
 }
 
 std::vector<Dispatch> tiled(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,

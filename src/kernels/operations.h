@@ -35,7 +35,8 @@ struct Matrix {
   gguf::Type format = gguf::Type::f32;
   std::uint32_t n = 0, k = 0;  ///< output rows, inputs
   std::vector<MatrixPart> parts;
-  std::uint32_t interleave = 1;  ///< rows whose blocks alternate in memory; a part's rows are padded to a multiple of it
+  std::uint32_t interleave = 1;               ///< rows whose blocks alternate in memory; a part's rows are padded to a multiple of it
+  std::optional<std::uint32_t> factors = {};  ///< tensor of n floats, which products with the rows are multiplied by
 };
 
 /// out[row] = scale * embedding of the state's token `row`. One dispatch per part.
@@ -89,7 +90,7 @@ struct MatvecFusion {
   std::uint32_t y_first = 0;  ///< where the outputs start in a row of y (and in the bias)
   std::uint32_t y_width = 0;  ///< floats of a row of y; 0: as many as there are outputs
 };
-/// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket), by the skinny kernel. One dispatch per part.
+/// y = activation(scale * (factors * W x + bias)) + residual for `rows` rows (a bucket), by the skinny kernel. One dispatch per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
 /// The same for rows of a prompt: by the tiled kernel where the selector says so. A row's bits depend neither on the bucket nor on the

@@ -177,7 +177,7 @@ void read_vocabulary(const Keys& keys, Config& config) {
 std::size_t count_distinct(const ModelTensors& tensors) {
   std::unordered_set<const gguf::Tensor*> distinct;
   const auto insert = [&](const Parameters& parameters) {
-    for (const Parameter& parameter : parameters) distinct.insert({parameter.weight, parameter.bias});
+    for (const Parameter& parameter : parameters) distinct.insert({parameter.weight, parameter.bias, parameter.scale});
   };
   insert(tensors.model);
   for (const Parameters& layer : tensors.layers) insert(layer);

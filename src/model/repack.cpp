@@ -26,10 +26,9 @@ class Repacking {
     planes_.scales.resize(kernels::plane_bytes(all, format_.scale_bytes));
   }
 
-  /// `source` becomes row `row` of the planes. False if a scale that is checked is not finite.
-  bool put(std::uint64_t row, const std::byte* source, std::uint64_t source_bytes) {
+  /// `source` becomes row `row` of the planes.
+  void put(std::uint64_t row, const std::byte* source, std::uint64_t source_bytes) {
     const auto repack = code_.repack;
-    const auto finite = code_.finite;
     const std::uint64_t source_unit = repack == nullptr ? format_.quant_bytes : source_bytes / units_;
     for (std::uint64_t u = 0; u < units_; ++u) {
       const std::uint64_t unit = (row / interleave_ * units_ + u) * interleave_ + row % interleave_, at = u * source_unit;
@@ -37,11 +36,9 @@ class Repacking {
       if (repack == nullptr) {  // the last unit of a row of floats may be a part of one
         std::memcpy(quants, source + at, std::min<std::uint64_t>(source_unit, source_bytes - at));
       } else {
-        if (finite != nullptr && !finite(source + at)) return false;
         repack(source + at, quants, planes_.scales.data() + unit * format_.scale_bytes);
       }
     }
-    return true;
   }
 
   Planes take() { return std::move(planes_); }
@@ -53,6 +50,13 @@ class Repacking {
   std::uint32_t interleave_;
   Planes planes_;
 };
+
+void check_scales(const gguf::Tensor& matrix, std::uint64_t row, const std::byte* blocks) {
+  const gguf::Traits& traits = gguf::traits(matrix.type);
+  if (gguf::scales_are_finite(matrix.type, blocks, matrix.row_length() / traits.block)) return;
+  fail(Code::bad_file, "Tensor '{}' of type {} has a scale in row {} that is infinite or not a number; the file is damaged.",
+       gguf::escaped(matrix.name), traits.name, row);
+}
 
 }  // namespace
 
@@ -69,25 +73,23 @@ Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t 
     for (std::uint64_t row = from; row < to; ++row) {
       const std::uint64_t in_piece = (row - from) % at_once;
       if (in_piece == 0) piece = matrix->data.view((row - above) * row_bytes, std::min(at_once, to - row) * row_bytes, buffer);
-      if (!repacking.put(row - first, piece.data() + in_piece * row_bytes, row_bytes)) {
-        fail(Code::bad_file, "Tensor '{}' of type {} has a scale in row {} that is not finite; the file is damaged.",
-             gguf::escaped(matrix->name), gguf::traits(matrix->type).name, row - above);
-      }
+      check_scales(*matrix, row - above, piece.data() + in_piece * row_bytes);
+      repacking.put(row - first, piece.data() + in_piece * row_bytes, row_bytes);
     }
     above += matrix->rows();
   }
   return repacking.take();
 }
 
-std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors) {
-  std::uint64_t length = 0;
-  for (const gguf::Tensor* vector : vectors) length += vector->elements();
-  std::vector<float> values(kernels::padded(static_cast<std::uint32_t>(length)), 0.0f);
-  std::uint64_t at = 0;
-  for (const gguf::Tensor* vector : vectors) {
-    gguf::dequantize(*vector, std::span(values).subspan(at, vector->elements()));
-    at += vector->elements();
+std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors, std::span<const std::uint64_t> outputs) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    std::vector<float> own(vectors[i] == nullptr ? 1 : vectors[i]->elements(), 1.0f);
+    if (vectors[i] != nullptr) gguf::dequantize(*vectors[i], own);
+    const std::uint64_t share = outputs.empty() ? 1 : outputs[i] / own.size();
+    for (const float value : own) values.insert(values.end(), share, value);
   }
+  values.resize(kernels::padded(static_cast<std::uint32_t>(values.size())), 0.0f);
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;

@@ -16,9 +16,11 @@ struct Planes {
 
 /// Rows [first, first + rows) of stacked matrices. Rows are padded to a multiple of `interleave` with zeros, and the
 /// blocks of that many rows alternate: block 0 of each, block 1 of each, ... (kernels::Matrix::interleave).
+/// Throws bad_file for scales that are infinite or NaN, naming tensor and type.
 Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave);
 
-/// Norms or biases, one after the other, as padded f32.
-std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors);
+/// Norms or biases, one after the other, as padded f32. With `outputs` factors: the numbers of a vector for so many outputs, each for an
+/// equal share of them; 1 where a vector is nullptr.
+std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors, std::span<const std::uint64_t> outputs = {});
 
 }  // namespace skipstone::model

@@ -150,9 +150,19 @@ bool needs_bias(const Architecture& family, const LayerConfig& layer, Role role)
   return role >= first_layer_role && (family.biases == Biases::all || (family.biases == Biases::qkv && of_qkv));
 }
 
-std::string tensor_name(Role role, std::uint32_t layer, bool bias) {
-  const std::string_view name = tensor_role(role).name, kind = bias ? "bias" : "weight";
+namespace {
+
+std::string name_of(Role role, std::uint32_t layer, std::string_view kind) {
+  const std::string_view name = tensor_role(role).name;
   return role < first_layer_role ? fmt::format("{}.{}", name, kind) : fmt::format("blk.{}.{}.{}", layer, name, kind);
 }
+
+}  // namespace
+
+std::string tensor_name(Role role, std::uint32_t layer, bool bias) { return name_of(role, layer, bias ? "bias" : "weight"); }
+
+bool has_scale(Role role) { return !tensor_role(role).vector() && role != Role::embedding; }
+
+std::string scale_name(Role role, std::uint32_t layer, bool of_input) { return name_of(role, layer, of_input ? "input_scale" : "scale"); }
 
 }  // namespace skipstone::model

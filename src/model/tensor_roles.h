@@ -82,9 +82,15 @@ bool has_bias(const LayerConfig& layer, Role role);
 /// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` is used for roles of a layer only.
 std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);
 
+/// Whether products with the role's matrix may have a factor in a file (scale_name): one number, or one a matrix of a stack. Other programs
+/// store it with NVFP4 and with weights that were eight-bit floats.
+bool has_scale(Role role);
+/// "blk.3.attn_q.scale"; and of the input's scale beside it, which only rounded activations need.
+std::string scale_name(Role role, std::uint32_t layer, bool of_input = false);
+
 /// A role's tensors in a file; nullptr if none.
 struct Parameter {
-  const gguf::Tensor *weight = nullptr, *bias = nullptr;
+  const gguf::Tensor *weight = nullptr, *bias = nullptr, *scale = nullptr;
   explicit operator bool() const { return weight != nullptr; }
 };
 

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/number.h"
 #include "base/status.h"
@@ -51,12 +53,25 @@ class Lookup {
     return tensor;
   }
 
+  /// The factor of products with a matrix, or with each of a stack; nullptr where there is none.
+  const gguf::Tensor* scale(const std::string& name, std::uint64_t matrices) const {
+    const gguf::Tensor* tensor = vector(name, matrices, false);
+    if (tensor == nullptr) return nullptr;
+    std::vector<float> factors(matrices);
+    gguf::dequantize(*tensor, factors);
+    for (const float factor : factors) {
+      if (!std::isfinite(factor)) fail(Code::bad_file, "Tensor '{}' holds {}, expected finite factors.", name, factor);
+    }
+    return tensor;
+  }
+
   /// A norm's weight or a bias: n floats.
   const gguf::Tensor* vector(const std::string& name, std::uint64_t n, bool required) const {
     const gguf::Tensor* tensor = find(name, required);
     if (tensor == nullptr) return nullptr;
     if (!gguf::is_float(tensor->type)) {
-      fail(Code::unsupported, "Tensor '{}' has type {}; norms and biases must be F32, F16 or BF16.", name, gguf::traits(tensor->type).name);
+      fail(Code::unsupported, "Tensor '{}' has type {}; norms, biases and factors must be F32, F16 or BF16.", name,
+           gguf::traits(tensor->type).name);
     }
     if (tensor->shape != std::array<std::uint64_t, 4>{n, 1, 1, 1}) {
       fail(Code::bad_file, "Tensor '{}' has shape {}, expected {} by the model's metadata.", name, shape_text(*tensor), n);
@@ -83,6 +98,7 @@ Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::
   const TensorShape shape = tensor_shape(role, config, layer);
   Parameter found;
   found.weight = row.vector() ? lookup.vector(name, shape.columns, row.required) : lookup.matrix(name, shape, row.required);
+  if (has_scale(role)) found.scale = lookup.scale(scale_name(role, layer), shape.matrices);
   if (!has_bias(config.layers[layer], role)) return found;
   found.bias = lookup.vector(tensor_name(role, layer, true), shape.outputs, needs_bias(*config.family, config.layers[layer], role));
   return found;
@@ -118,7 +134,8 @@ bool known_in_layer(std::string_view name, const LayerConfig& layer) {
   return std::ranges::any_of(tensor_roles(), [&](const TensorRole& row) {
     if (!has_role(layer, row.role) || !name.starts_with(row.name)) return false;
     const std::string_view rest = name.substr(row.name.size());
-    return rest == ".weight" || (rest == ".bias" && has_bias(layer, row.role));
+    return rest == ".weight" || (rest == ".bias" && has_bias(layer, row.role)) ||
+           (has_scale(row.role) && (rest == ".scale" || rest == ".input_scale"));
   });
 }
 
@@ -126,7 +143,8 @@ bool known_globally(std::string_view name, const Config& config) {
   return std::ranges::any_of(tensor_roles().first(static_cast<std::size_t>(first_layer_role)), [&](const TensorRole& row) {
     const bool two_sets = row.role == Role::rope_factors_short || row.role == Role::rope_factors_long;
     if (two_sets && (config.family->honours & honours_long_rope) == 0) return false;
-    return name == tensor_name(row.role, 0) || (has_bias(config.layers.front(), row.role) && name == tensor_name(row.role, 0, true));
+    return name == tensor_name(row.role, 0) || (has_bias(config.layers.front(), row.role) && name == tensor_name(row.role, 0, true)) ||
+           (has_scale(row.role) && (name == scale_name(row.role, 0) || name == scale_name(row.role, 0, true)));
   });
 }
 

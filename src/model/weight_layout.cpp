@@ -47,8 +47,12 @@ class Builder {
     return NormWeights{weight, optional_vector(norm.bias)};
   }
 
-  kernels::Matrix matrix(const std::vector<const gguf::Tensor*>& tensors) {
-    kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
+  kernels::Matrix matrix(const std::vector<Parameter>& stack) {
+    std::vector<const gguf::Tensor*> tensors;
+    for (const Parameter& each : stack) tensors.push_back(each.weight);
+    const auto scales = factors(stack);
+    kernels::Matrix m{ordinal(), tensors[0]->type, rows(stack), static_cast<std::uint32_t>(tensors[0]->row_length()),
+                      {},        interleave_,      scales};
     // Whole ranges of rows over which the LM head takes the largest (kernels::argmax), and whole words of scales.
     constexpr std::uint64_t wide = 1024, argmax_rows = 32;  // no GPU's range is larger; those of CPU devices are interleave_ rows
     const std::uint64_t most_rows = max_range_ / quant_row_bytes(m.format, m.k), pair = std::uint64_t{interleave_} * 2;
@@ -65,21 +69,36 @@ class Builder {
     return m;
   }
 
-  /// Whether the tensors can be one matrix that fits one binding.
-  bool stackable(const std::vector<const gguf::Tensor*>& tensors) const {
-    for (const gguf::Tensor* tensor : tensors) {
-      if (tensor->type != tensors[0]->type) return false;
+  /// The factors of the outputs of matrices that are multiplied together; nullopt where none of them has any.
+  std::optional<std::uint32_t> factors(const std::vector<Parameter>& stack) {
+    TensorPlace place{{}, "", true, {ordinal(), gguf::Type::f32, 1, rows(stack), {{0, 1}}}};
+    std::vector<const gguf::Tensor*> named;
+    for (const Parameter& each : stack) {
+      place.sources.push_back(each.scale);
+      place.outputs.push_back(each.weight->rows());
+      if (each.scale != nullptr) named.push_back(each.scale);
     }
-    return quant_row_bytes(tensors[0]->type, static_cast<std::uint32_t>(tensors[0]->row_length())) *
-               kernels::padded_rows(rows(tensors), interleave_) <=
+    if (named.empty()) return std::nullopt;
+    place.name = joined_name(named);
+    layout_.tensors.push_back(std::move(place));
+    return layout_.tensors.back().matrix.tensor;
+  }
+
+  /// Whether the matrices can be one that fits one binding.
+  bool stackable(const std::vector<Parameter>& stack) const {
+    const gguf::Tensor& first = *stack[0].weight;
+    for (const Parameter& each : stack) {
+      if (each.weight->type != first.type) return false;
+    }
+    return quant_row_bytes(first.type, static_cast<std::uint32_t>(first.row_length())) * kernels::padded_rows(rows(stack), interleave_) <=
            max_range_;
   }
 
  private:
   std::uint32_t ordinal() const { return static_cast<std::uint32_t>(layout_.tensors.size()); }
-  static std::uint32_t rows(const std::vector<const gguf::Tensor*>& tensors) {
+  static std::uint32_t rows(const std::vector<Parameter>& stack) {
     std::uint64_t rows = 0;
-    for (const gguf::Tensor* tensor : tensors) rows += tensor->rows();
+    for (const Parameter& each : stack) rows += each.weight->rows();
     return static_cast<std::uint32_t>(rows);
   }
 
@@ -90,15 +109,15 @@ class Builder {
 
 // Q, K and V in the longest runs that can be one matrix.
 std::vector<Projection> layout_projections(Builder& build, const Parameters& t) {
-  if (t[Role::qkv]) return {{build.matrix({t[Role::qkv].weight}), 0, "attn_qkv"}};
+  if (t[Role::qkv]) return {{build.matrix({t[Role::qkv]}), 0, "attn_qkv"}};
   const std::vector<std::pair<Role, const char*>> all{{Role::q, "q"}, {Role::k, "k"}, {Role::v, "v"}};
   std::vector<Projection> projections;
   std::uint32_t first = 0;
   for (std::size_t i = 0; i < all.size();) {
-    std::vector<const gguf::Tensor*> run{t[all[i].first].weight};
+    std::vector<Parameter> run{t[all[i].first]};
     std::string name = all[i].second;
     for (++i; i < all.size(); ++i) {
-      run.push_back(t[all[i].first].weight);
+      run.push_back(t[all[i].first]);
       if (!build.stackable(run)) {
         run.pop_back();
         break;
@@ -120,7 +139,7 @@ AttentionWeights layout_part(Builder& build, const Attention&, const Parameters&
   if (t[Role::q].bias != nullptr) w.qkv_bias = build.vector({t[Role::q].bias, t[Role::k].bias, t[Role::v].bias});
   w.q_norm = build.optional_vector(t[Role::q_norm].weight);
   w.k_norm = build.optional_vector(t[Role::k_norm].weight);
-  w.o = build.matrix({t[Role::o].weight});
+  w.o = build.matrix({t[Role::o]});
   w.o_bias = build.optional_vector(t[Role::o].bias);
   return w;
 }
@@ -129,18 +148,18 @@ MlpWeights layout_part(Builder& build, const Mlp&, const Parameters& t) {
   MlpWeights w;
   const Parameter &gate = t[Role::gate], &up = t[Role::up];
   if (t[Role::gate_up]) {
-    w.gate_up = build.matrix({t[Role::gate_up].weight});
+    w.gate_up = build.matrix({t[Role::gate_up]});
   } else if (!gate) {
-    w.up = build.matrix({up.weight});
+    w.up = build.matrix({up});
     w.gate_up_bias = build.optional_vector(up.bias);
-  } else if (gate.bias == nullptr && up.bias == nullptr && build.stackable({gate.weight, up.weight})) {
-    w.gate_up = build.matrix({gate.weight, up.weight});
+  } else if (gate.bias == nullptr && up.bias == nullptr && build.stackable({gate, up})) {
+    w.gate_up = build.matrix({gate, up});
   } else {
-    w.gate = build.matrix({gate.weight});
-    w.up = build.matrix({up.weight});
+    w.gate = build.matrix({gate});
+    w.up = build.matrix({up});
     if (gate.bias != nullptr) w.gate_up_bias = build.vector({gate.bias, up.bias});
   }
-  w.down = build.matrix({t[Role::down].weight});
+  w.down = build.matrix({t[Role::down]});
   w.down_bias = build.optional_vector(t[Role::down].bias);
   return w;
 }
@@ -227,15 +246,20 @@ WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, s
   WeightLayout layout;
   Builder build(layout, max_range, interleave);
   const Parameters& model = tensors.model;
-  layout.embedding = build.matrix({model[Role::embedding].weight});
+  layout.embedding = build.matrix({model[Role::embedding]});
   for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer) {
     layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
     layout.layers.push_back(layout_layer(build, config.layers[layer], tensors.layers[layer]));
   }
   layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
   layout.output_norm = *build.norm(model[Role::output_norm]);
-  const gguf::Tensor* output = model[Role::output].weight;
-  layout.output = output == model[Role::embedding].weight ? layout.embedding : build.matrix({output});
+  const Parameter& output = model[Role::output];
+  if (output.weight == model[Role::embedding].weight) {
+    layout.output = layout.embedding;
+    layout.output.factors = build.factors({output});
+  } else {
+    layout.output = build.matrix({output});
+  }
   layout.output_bias = build.optional_vector(model[Role::output].bias);
   return layout;
 }

@@ -54,13 +54,15 @@ struct LayerWeights {
 /// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in
 /// planes of their own (docs/numerics.md).
 struct TensorPlace {
-  std::vector<const gguf::Tensor*> sources;  ///< stacked (vectors: concatenated)
+  std::vector<const gguf::Tensor*> sources;  ///< stacked (vectors: concatenated, or repeated for `outputs`)
   std::string name;                          ///< of the sources
   bool vector = false;
   kernels::Matrix matrix;                             ///< matrices: format, shape, parts
   std::uint64_t quant_bytes(std::size_t part) const;  ///< plane 0
   std::uint64_t scale_bytes(std::size_t part) const;  ///< plane 1; 0 for formats without
   std::uint64_t bytes() const;                        ///< of all parts
+  /// Of vectors of factors: for how many outputs each source has its numbers, in equal shares. A source may be nullptr: they have 1.
+  std::vector<std::uint64_t> outputs = {};
 };
 
 struct WeightLayout {

@@ -14,8 +14,8 @@ namespace skipstone::model {
 namespace {
 
 // Repacking goes through host memory in chunks of about this size: whole groups of interleaved rows, enough of them that the next
-// chunk starts at a whole 16-byte word in both planes (a unit has at least 2 bytes in each).
-constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20, piece_groups = 8;
+// chunk starts at a whole 16-byte word in both planes (a unit has at least a byte in each).
+constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20, piece_groups = 16;
 
 void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t part, const vk::Slice& quants, const vk::Slice& scales) {
   const kernels::MatrixPart range = place.matrix.parts[part];
@@ -51,7 +51,7 @@ Weights::Weights(const std::shared_ptr<vk::Device>& device, const WeightLayout& 
         random->fill(place, part, 0, b.quants);
         if (b.scales) random->fill(place, part, 1, b.scales);
       } else if (place.vector) {
-        uploader.upload(repack_vector(place.sources), b.quants);
+        uploader.upload(repack_vector(place.sources, place.outputs), b.quants);
       } else {
         upload_part(uploader, place, part, b.quants, b.scales);
       }

@@ -44,7 +44,7 @@ AttentionWeights::AttentionWeights(const model::Attention& like, const model::Pa
     : attention(like), q_norm(t[model::Role::q_norm]), k_norm(t[model::Role::k_norm]), o(t[model::Role::o]) {
   using model::Role;
   if (t[Role::qkv]) {
-    const gguf::Tensor& qkv = *t[Role::qkv].weight;
+    const model::Parameter& qkv = t[Role::qkv];
     q = Linear(qkv, 0, attention.q_width());
     k = Linear(qkv, attention.q_width(), attention.kv_width());
     v = Linear(qkv, attention.q_width() + attention.kv_width(), attention.kv_width());
@@ -58,8 +58,8 @@ AttentionWeights::AttentionWeights(const model::Attention& like, const model::Pa
 MlpWeights::MlpWeights(const model::Mlp& like, const model::Parameters& t) : mlp(like), down(t[model::Role::down]) {
   using model::Role;
   if (t[Role::gate_up]) {
-    gate = Linear(*t[Role::gate_up].weight, 0, mlp.width);
-    up = Linear(*t[Role::gate_up].weight, mlp.width, mlp.width);
+    gate = Linear(t[Role::gate_up], 0, mlp.width);
+    up = Linear(t[Role::gate_up], mlp.width, mlp.width);
   } else {
     if (t[Role::gate]) gate = Linear(t[Role::gate]);
     up = Linear(t[Role::up]);
@@ -134,11 +134,13 @@ Computation load(const model::Feedforward& feedforward, const model::Parameters&
 
 Linear::Linear(const model::Parameter& parameter) : weight(weights(*parameter.weight)) {
   if (parameter.bias != nullptr) bias = weights(*parameter.bias);
+  if (parameter.scale != nullptr) scale = weights(*parameter.scale).front();
 }
 
-Linear::Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows) {
-  const Floats all = weights(fused);
-  const std::size_t length = fused.row_length();
+Linear::Linear(const model::Parameter& fused, std::size_t first, std::size_t rows) {
+  const Floats all = weights(*fused.weight);
+  if (fused.scale != nullptr) scale = weights(*fused.scale).front();
+  const std::size_t length = fused.weight->row_length();
   weight.assign(all.begin() + static_cast<std::ptrdiff_t>(first * length),
                 all.begin() + static_cast<std::ptrdiff_t>((first + rows) * length));
 }
@@ -146,6 +148,9 @@ Linear::Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows) {
 Floats Linear::apply(const Floats& x, std::size_t rows) const {
   Floats y(weight.size() / (x.size() / rows) * rows);
   multiply(weight, x, y, rows);
+  if (scale != 1.0f) {
+    for (float& product : y) product *= scale;
+  }
   if (bias.empty()) return y;
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += bias[i % bias.size()];
   return y;

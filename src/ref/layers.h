@@ -13,14 +13,15 @@ namespace skipstone::ref {
 
 using Floats = std::vector<float>;
 
-/// A matrix with its bias (empty where it has none).
+/// A matrix with its bias (empty where it has none), and the factor of products with it.
 struct Linear {
   Floats weight, bias;
+  float scale = 1.0f;
 
   Linear() = default;
   explicit Linear(const model::Parameter& parameter);
   /// `rows` rows of a fused matrix, from `first` on.
-  Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows);
+  Linear(const model::Parameter& fused, std::size_t first, std::size_t rows);
   /// x: rows of K floats.
   Floats apply(const Floats& x, std::size_t rows) const;
 };

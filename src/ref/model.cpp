@@ -97,6 +97,7 @@ Floats Model::Impl::logits(std::span<const float> hidden) const {
   const Floats normed = output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon);
   Floats out(config.vocabulary);
   multiply(config.tied_embeddings ? embedding : output.weight, normed, out);
+  for (float& logit : out) logit *= output.scale;
   if (!output_bias.empty()) add(out, output_bias);
   for (float& logit : out) {
     logit *= config.logit_scale;
@@ -118,6 +119,7 @@ Model::Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context) 
   impl_->embedding = weights(*tensors.model[Role::embedding].weight);
   impl_->output_norm = NormWeights(tensors.model[Role::output_norm]);
   if (!impl_->config.tied_embeddings) impl_->output.weight = weights(*tensors.model[Role::output].weight);
+  if (tensors.model[Role::output].scale != nullptr) impl_->output.scale = weights(*tensors.model[Role::output].scale).front();
   if (tensors.model[Role::output].bias != nullptr) impl_->output_bias = weights(*tensors.model[Role::output].bias);
   for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer) {
     impl_->layers.push_back(load_layer(tensors.layers[layer], impl_->config.layers[layer]));

@@ -89,7 +89,7 @@ std::string check_head_norm(Bench& bench, Depth depth, bool whole) {
       false);
 }
 
-constexpr std::uint32_t norm_tensor = 1, bias_tensor = 2;
+constexpr std::uint32_t norm_tensor = 1, bias_tensor = 2, factors_tensor = 3;
 
 /// The operations fused with a multiplication in the cases below: the norm before it, and one after it.
 kernels::MatvecFusion fusion_of(Activation activation) {
@@ -109,12 +109,16 @@ kernels::MatvecFusion bent(Activation activation, float softcap) {
 }
 
 // All operations fused into the skinny kernels: the norm before, and those after.
-std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kernels::MatvecFusion& fusion, std::uint32_t most) {
+std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kernels::MatvecFusion& fusion, bool factors) {
   const std::uint32_t n = 70, k = whole_blocks(format, 352);
   const kernels::Selector& select = bench.select();
   Random random("invariance fused");
   const HostMatrix matrix(format, kernels::is_gated(fusion.activation) ? 2 * n : n, k, random);
-  const kernels::Matrix placed = place(bench, matrix, 1, select.interleave());
+  kernels::Matrix placed = place(bench, matrix, 1, select.interleave());
+  if (factors) {
+    placed.factors = factors_tensor;
+    bench.put({ResourceKind::weight, factors_tensor}, random.floats(placed.n, -2.0f, 2.0f));
+  }
   const std::vector<float> x = random.floats(std::size_t{invariance_items} * k, -2.0f, 2.0f);
   bench.put({ResourceKind::weight, norm_tensor}, strided(random.floats(k, -2.0f, 2.0f), k));
   bench.put({ResourceKind::weight, bias_tensor}, strided(random.floats(n, -2.0f, 2.0f), n));
@@ -125,7 +129,7 @@ std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kern
     b.run(kernels::matvec(select, placed, in, out, bucket_of(order), fusion, "matvec"));
     return read_rows(b, out, order.size(), n, padded(n));
   };
-  return compare_rows(bench, depth, run, false, most);
+  return compare_rows(bench, depth, run, false, STEP_VERIFY_ROWS);
 }
 
 std::string check_swiglu(Bench& bench, Depth depth, Activation activation) {
@@ -168,9 +172,9 @@ std::string check_argmax(Bench& bench, Depth depth, const kernels::MatvecFusion&
 
 // CPU drivers take seconds to compile a wide bucket: in quick, operations of few families are left to the kernels' own cases.
 void add_fused(std::vector<Case>& cases, Depth depth) {
-  const auto add = [&](const char* name, gguf::Type format, const kernels::MatvecFusion& fusion) {
+  const auto add = [&](const char* name, gguf::Type format, const kernels::MatvecFusion& fusion, bool factors = false) {
     cases.push_back({"matvec", fmt::format("invariance {} {}", name, suffix(format)),
-                     [=](Bench& bench) { return check_fused(bench, depth, format, fusion, STEP_VERIFY_ROWS); }});
+                     [=](Bench& bench) { return check_fused(bench, depth, format, fusion, factors); }});
   };
   add("norm, matvec, swiglu", gguf::Type::q8_0, fusion_of(Activation::gated_silu));
   if (depth == Depth::quick) return;
@@ -178,6 +182,7 @@ void add_fused(std::vector<Case>& cases, Depth depth) {
   add("norm, matvec, geglu", gguf::Type::q8_0, fusion_of(Activation::gated_gelu));
   add("norm, matvec, bias, scale, gelu", gguf::Type::q8_0, bent(Activation::gelu, 0.0f));
   add("norm, matvec, bias, scale, softcap", gguf::Type::q8_0, bent(Activation::none, 5.0f));
+  add("norm, matvec, factors, swiglu", gguf::Type::q8_0, fusion_of(Activation::gated_silu), true);
   cases.push_back({"argmax", "invariance argmax bias, scale, softcap",
                    [=](Bench& bench) { return check_argmax(bench, depth, bent(Activation::none, 5.0f)); }});
 }

@@ -140,6 +140,7 @@ void add_full(std::vector<Case>& cases, gguf::Type format, vk::Tier tier) {
   add(cases, tier, 128, {.format = format, .n = 150, .k = 96, .rows = 128, .bias = true});
   add(cases, tier, 128, {.format = format, .n = 70, .k = 96, .rows = 256, .residual = true});
   add(cases, tier, 32, {.format = format, .n = 50, .k = 96, .rows = 32, .bias = true, .residual = true, .scale = 0.37f});
+  add(cases, tier, 32, {.format = format, .n = 50, .k = 96, .rows = 32, .bias = true, .parts = 2, .factors = true});
   if (tier == vk::Tier::cooperative_matrix) return;
   cases.push_back({"matmul", fmt::format("matmul tiles {} {}", vk::to_string(tier), suffix(format)),
                    [=](Bench& bench) { return check_tiles(bench, format, tier); }});

@@ -14,11 +14,11 @@ namespace {
 using kernels::padded;
 using kernels::ResourceKind;
 
-constexpr std::uint32_t bias_tensor = 1, norm_tensor = 2;
+constexpr std::uint32_t bias_tensor = 1, norm_tensor = 2, factors_tensor = 3;
 constexpr float norm_epsilon = 1e-5f;
 
 struct Operands {
-  std::vector<float> x, norm, bias, residual;  // rows of k, k floats, n floats, rows of n
+  std::vector<float> x, norm, bias, residual, factors;  // rows of k, k floats, n floats, rows of n, a float for each row of W
 };
 
 Operands make_operands(const MatrixShape& shape, Random& random) {
@@ -27,6 +27,7 @@ Operands make_operands(const MatrixShape& shape, Random& random) {
   if (shape.norm) operands.norm = random.floats(shape.k, -2.0f, 2.0f);
   if (shape.bias) operands.bias = random.floats(shape.n, -3.0f, 3.0f);
   if (shape.residual) operands.residual = random.floats(std::size_t{shape.rows} * shape.n, -3.0f, 3.0f);
+  if (shape.factors) operands.factors = random.floats(std::size_t{shape.n} * (kernels::is_gated(shape.activation) ? 2 : 1), -2.0f, 2.0f);
   return operands;
 }
 
@@ -100,10 +101,16 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
   tolerance.resize(shape.n);
   for (std::uint32_t i = 0; i < shape.n; ++i) {
     const auto row_of_weights = [&](std::size_t r) { return std::span(weights).subspan(r * shape.k, shape.k); };
-    Sum sum = dot(row_of_weights(i), x, roundings, halves);
+    const auto product = [&](std::size_t r) {
+      const Sum sum = dot(row_of_weights(r), x, roundings, halves);
+      if (!shape.factors) return sum;
+      const double factor = static_cast<double>(operands.factors[r]);
+      return Sum{factor * sum.value, std::abs(factor) * sum.bound + epsilon * std::abs(factor * sum.value)};
+    };
+    Sum sum = product(i);
     if (kernels::is_gated(shape.activation)) {
       const Sum gate = shape.activation == kernels::Activation::gated_silu ? silu(sum) : gelu(sum);
-      sum = gated(gate, dot(row_of_weights(std::size_t{shape.n} + i), x, roundings));
+      sum = gated(gate, product(std::size_t{shape.n} + i));
     }
     const auto add = [&](float value) {
       sum.value += static_cast<double>(value);
@@ -121,10 +128,10 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
 
 std::string MatrixShape::text() const {
   const char* const names[] = {"", " swiglu", " geglu", " gelu"};  // of Activation
-  return fmt::format("{} N={} K={} rows={}{}{}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "",
+  return fmt::format("{} N={} K={} rows={}{}{}{}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "",
                      names[static_cast<std::size_t>(activation)], bias ? " bias" : "", residual ? " residual" : "",
                      parts > 1 ? fmt::format(" parts={}", parts) : "", scale != 1.0f ? fmt::format(" scale={}", scale) : "",
-                     softcap > 0.0f ? fmt::format(" cap={}", softcap) : "");
+                     softcap > 0.0f ? fmt::format(" cap={}", softcap) : "", factors ? " factors" : "");
 }
 
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled) {
@@ -134,7 +141,7 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   const std::uint32_t bucket = kernels::bucket_for(shape.rows);
   const kernels::Resource x{ResourceKind::normed}, y{ResourceKind::scratch}, residual{ResourceKind::residual};
 
-  const kernels::Matrix placed = place(bench, matrix, shape.parts, select.interleave());
+  kernels::Matrix placed = place(bench, matrix, shape.parts, select.interleave());
   put_rows(bench, x, operands.x, shape.k, bucket);
   kernels::MatvecFusion fusion;
   fusion.activation = shape.activation;
@@ -147,6 +154,10 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   if (shape.bias) {
     bench.put({ResourceKind::weight, bias_tensor}, strided(operands.bias, shape.n));
     fusion.bias_tensor = bias_tensor;
+  }
+  if (shape.factors) {
+    bench.put({ResourceKind::weight, factors_tensor}, operands.factors);
+    placed.factors = factors_tensor;
   }
   if (shape.residual) {
     put_rows(bench, residual, operands.residual, shape.n, bucket);

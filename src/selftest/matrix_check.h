@@ -19,11 +19,12 @@ struct MatrixShape {
   kernels::Activation activation = kernels::Activation::none;  ///< likewise; gated: n rows of gate above n of up
   std::uint32_t parts = 1;
   float scale = 1.0f, softcap = 0.0f;  ///< as of kernels::MatvecFusion
+  bool factors = false;                ///< of the rows of W
   std::string text() const;            ///< "q8_0 N=96 K=256 rows=5 bias residual parts=3"
 };
 
-/// y = activation(scale * (W x + bias)) + residual, fusions included, against the oracle; `select` chooses the variant, `tiled` the tiled
-/// kernel. Every real row of the bucket is compared, and that nothing but the rows of y was written.
+/// y = activation(scale * (factors * W x + bias)) + residual, fusions included, against the oracle; `select` chooses the variant, `tiled`
+/// the tiled kernel. Every real row of the bucket is compared, and that nothing but the rows of y was written.
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled);
 
 /// Room for the rows that the tiled kernels of higher tiers make from `rows` rows of k floats.

@@ -72,7 +72,11 @@ void add_epilogues(std::vector<Case>& cases, const vk::Tuning& tuning) {
   add(cases, {.format = gguf::Type::f32, .n = 1, .k = 32, .rows = 1, .activation = Activation::gelu});
   add(cases, {.format = gguf::Type::f32, .n = 77, .k = 96, .rows = 1, .parts = 3, .scale = 2.0f, .softcap = 30.0f});
   add(cases, {.format = gguf::Type::sparse_f16, .n = 77, .k = 352, .rows = 3, .residual = true, .scale = 0.22f});
+  add(cases, {.format = gguf::Type::nvfp4, .n = 77, .k = 320, .rows = 3, .bias = true, .residual = true, .parts = 2, .factors = true});
+  add(cases,
+      {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 2, .norm = true, .activation = Activation::gated_silu, .factors = true});
   for (const Layout layout : other_layouts(tuning)) {
+    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 1, .activation = Activation::gated_silu, .factors = true}, layout);
     add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .norm = true, .activation = Activation::gated_gelu}, layout);
     add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .activation = Activation::gelu}, layout);
     add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .bias = true, .scale = 0.37f, .softcap = 5.0f}, layout);

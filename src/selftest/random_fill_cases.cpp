@@ -37,6 +37,12 @@ std::uint32_t half_word(std::uint32_t half_index, std::uint32_t bits, const Fill
   if (!is_set(fill.pattern.numbers, half_index, fill)) return bits;
   const auto value = std::bit_cast<std::uint32_t>(number(bits << 8, half_index, fill));
   if (fill.pattern.number == Number::bf16) return value >> 16;
+  if (fill.pattern.number == Number::e8m0) return ((value >> 23) + 1) * 0x0101u;
+  if (fill.pattern.number == Number::e4m3) {
+    const float twice = 2.0f * std::bit_cast<float>(value);
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(twice);
+    return (twice < 0x1p-6f ? static_cast<std::uint32_t>(twice * 512.0f) : (bits >> 20) - (120u << 3)) * 0x0101u;
+  }
   // binary16 by truncation
   const std::uint32_t sign = value >> 16 & 0x8000u, rest = value & 0x7fffffffu;
   if (rest < 0x38800000u) return sign | static_cast<std::uint32_t>(std::bit_cast<float>(rest) * 0x1p24f);
@@ -83,6 +89,8 @@ std::vector<Case> random_fill_cases(const Scope& scope) {
   add(cases, "bits", {{}, 3});
   add(cases, "f16", {{Number::f16, 1, 1}, 400, -0.5f, 0.5f});
   add(cases, "bf16", {{Number::bf16, 1, 1}, 1, -0.5f, 0.5f});
+  add(cases, "e8m0", {{Number::e8m0, 1, 1}, 33, 1e-3f, 3e-3f});
+  add(cases, "e4m3", {{Number::e4m3, 1, 1}, 33, 1e-3f, 2.0f});
   add(cases, "scale, minimum and 12 bytes", {{Number::f16, 8, 3, 2, 7.5f}, 77, 1e-5f, 2e-4f});
   add(cases, "float among 20 bytes", {{Number::f32, 10, 4}, 99, 0.5f, 1.5f});
   // More words than all workgroups of a dispatch take in one turn, where that is not too many for a test.

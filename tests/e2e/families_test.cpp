@@ -24,56 +24,10 @@
 #include "gguf/gguf.h"
 #include "ref/model.h"
 #include "ref/operations.h"
+#include "reference_numbers.h"
 
 namespace skipstone::engine {
 namespace {
-
-using text::Token;
-using Tokens = std::vector<Token>;
-
-const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();  // there the sweep alone takes all prompts, tokens and drafters
-
-/// Every kind of lossless drafter.
-const std::vector<std::string> drafters = [] {
-  std::vector<std::string> all{"none", "auto", "asd", "exit:auto", "skip:attn:1;mlp:2,k=4", "suffix", "lookup", "ngram"};
-  if (slow) all = {"none", "asd", "suffix"};
-  return all;
-}();
-
-/// Plain decoding and two others, which take turns with `turn`; the full tests take all.
-std::vector<std::string> drafters_for(std::size_t turn) {
-  if (full) return drafters;
-  const std::size_t others = drafters.size() - 1;
-  return {drafters[0], drafters[1 + turn % others], drafters[1 + (turn + others / 2) % others]};
-}
-
-std::shared_ptr<Engine> load(const std::string& file, std::uint32_t context, KvType kv) {
-  EngineOptions options;
-  options.model_path = file;
-  options.context = context;
-  options.kv = kv;
-  return Engine::load(options);
-}
-
-SessionOptions with(const std::string& draft) {
-  SessionOptions options;
-  options.draft = draft;
-  options.ignore_end = true;
-  return options;
-}
-
-/// |a - b| / |b|
-double distance(std::span<const float> a, std::span<const double> b) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    const double delta = static_cast<double>(a[i]) - b[i];
-    difference += delta * delta;
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
-}
-
-double distance(const std::vector<float>& a, const std::vector<float>& b) { return distance(a, std::vector<double>(b.begin(), b.end())); }
 
 struct Family {
   std::string name;
@@ -119,17 +73,6 @@ Tokens prompt_of(std::size_t count, std::uint32_t seed) {
   Tokens tokens;
   for (std::size_t i = 0; i < count; ++i) tokens.push_back(static_cast<Token>(3 + (i * i * 7 + i * 13 + seed * 31) % 300));
   return tokens;
-}
-
-/// `piece`: tokens that are read at once; 0: all. Odd numbers begin and end within windows and chunks.
-std::vector<float> logits_behind(const std::shared_ptr<Engine>& engine, const Tokens& tokens, std::size_t piece = 0) {
-  Session session(engine, with("none"));
-  for (std::size_t at = 0; at < tokens.size();) {
-    const std::size_t end = std::min(piece == 0 ? tokens.size() : at + piece, tokens.size());
-    session.prefill({tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens.begin() + static_cast<std::ptrdiff_t>(end)});
-    at = end;
-  }
-  return session.logits();
 }
 
 TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
@@ -250,22 +193,6 @@ TEST(Families, TheMemoryPlanSaysWhatWindowsSave) {
   const MemoryPlan large = plan_memory(opened, config, 4096, KvType::f16);
   EXPECT_EQ(large.kv, large.kv_without_windows / 5 * 2 + layer / 128 * 3 * 704) << "12 keys, a chunk, two passes and a page: 11 pages";
   EXPECT_EQ(plan_memory(opened, config, 12, KvType::f16).kv_read, plan_memory(opened, config, 12, KvType::f16).kv);
-}
-
-/// A reference model's prompt, and what transformers and llama.cpp gave for it.
-struct Expected {
-  Tokens ids, greedy;
-  std::vector<double> logits, margins;
-};
-
-std::vector<Expected> read_expected(const std::filesystem::path& file) {
-  std::vector<Expected> all;
-  const auto document = nlohmann::json::parse(std::ifstream(file));
-  for (const auto& prompt : document.at("prompts")) {
-    all.push_back({prompt.at("ids").get<Tokens>(), prompt.at("greedy").get<Tokens>(),
-                   prompt.at("logits_first64").get<std::vector<double>>(), prompt.at("greedy_margin").get<std::vector<double>>()});
-  }
-  return all;
 }
 
 /// What a reference model's comparison found: the largest distances of the logits over its prompts, and tokens that are equal.

@@ -1,5 +1,6 @@
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -18,6 +19,7 @@
 #include "gguf/gguf.h"
 #include "model/config.h"
 #include "text/tokenizer.h"
+#include "unit/edited_model.h"
 #include "unit/handmade_vocabulary.h"
 #include "unit/hugging_face_folder.h"
 
@@ -116,6 +118,25 @@ std::vector<std::string> written(const char* file, void (*prepare)(const std::st
   return {fixtures::bytes_of(folder.file(file))};
 }
 
+/// Models whose matrices have all types with blocks that are read, five in each.
+void write_formats(const std::string& path, const std::function<void()>& take) {
+  std::vector<gguf::Type> types;
+  for (const gguf::Traits& traits : gguf::all_traits()) {
+    if (traits.runnable && traits.block > 1) types.push_back(traits.type);
+  }
+  const std::vector<std::pair<const char*, std::uint64_t>> matrices{
+      {"attn_q", 8}, {"attn_k", 8}, {"attn_v", 8}, {"ffn_gate", 4}, {"ffn_up", 4}};
+  for (std::size_t at = 0; at < types.size(); take()) {
+    tests::EditedModel model({.layers = 1, .dim = 256, .heads = 1, .kv_heads = 1, .head_dim = 8, .ffn = 4, .context = 64});
+    model.tensor("token_embd.weight", {256, fixtures::tiny_vocabulary_size()}, {}, gguf::Type::q2_k);
+    model.tensor("blk.0.attn_q.scale", {1}, {0.5f});
+    for (const auto& [name, rows] : matrices) {
+      model.tensor(std::string("blk.0.") + name + ".weight", {256, rows}, {}, types[at++ % types.size()]);
+    }
+    model.write(path);
+  }
+}
+
 std::vector<std::string> gguf_seeds() {
   const fixtures::TemporaryDirectory folder;
   std::vector<std::string> seeds;
@@ -143,6 +164,7 @@ std::vector<std::string> gguf_seeds() {
     fixtures::write_tiny_model(family, folder.file("family.gguf"));
     take("family.gguf");
   }
+  write_formats(folder.file("formats.gguf"), [&] { take("formats.gguf"); });
   const std::string checkpoint = folder.file("checkpoint");
   prepare_tokenizer_json(checkpoint);
   const text::Vocabulary vocabulary = text::handmade::byte_level("gpt-2");

@@ -210,6 +210,20 @@ TEST(FindTensors, FindsAllOfThem) {
   EXPECT_EQ(t.layers[0][Role::gate].bias, nullptr);
 }
 
+TEST(FindTensors, MatricesMayHaveFactors) {
+  EditedModel edited;
+  edited.tensor("blk.1.attn_q.scale", {1}, {0.5f}).tensor("blk.1.attn_q.input_scale", {1}).tensor("blk.1.ffn_down.scale", {1}, {2.0f});
+  edited.tensor("output.scale", {1}, {3.0f});  // also where the embedding is the output
+  const gguf::File file = edited.open();
+  const model::ModelTensors t = model::find_tensors(file, Config::from(file));
+  ASSERT_NE(t.layers[1][Role::q].scale, nullptr);
+  EXPECT_EQ(t.layers[1][Role::q].scale->name, "blk.1.attn_q.scale");
+  EXPECT_EQ(t.layers[1][Role::down].scale->name, "blk.1.ffn_down.scale");
+  EXPECT_EQ(t.layers[0][Role::q].scale, nullptr);
+  EXPECT_EQ(t.model[Role::output].scale->name, "output.scale");
+  EXPECT_EQ(t.model[Role::output].weight, t.model[Role::embedding].weight);
+}
+
 TEST(FindTensors, TiedEmbeddingsAreTheOutput) {
   const gguf::File file = EditedModel().open();
   const model::ModelTensors t = model::find_tensors(file, Config::from(file));
@@ -358,8 +372,11 @@ INSTANTIATE_TEST_SUITE_P(
                     shaped("NormBias", "blk.3.attn_norm.bias", {64}, Code::unsupported),
                     shaped("OutputNormBias", "output_norm.bias", {64}, Code::unsupported),
                     shaped("Experts", "blk.0.ffn_up_exps.weight", {64, 128, 2}, Code::unsupported),
-                    shaped("LayerScale", "blk.0.ffn_down.scale", {1}, Code::unsupported),
-                    shaped("OutputScale", "output.scale", {1}, Code::unsupported),
+                    shaped("LayerScale", "blk.0.layer_output_scale.weight", {1}, Code::unsupported),
+                    shaped("FactorOfANorm", "blk.0.attn_norm.scale", {1}, Code::unsupported),
+                    shaped("FactorOfTheEmbedding", "token_embd.scale", {1}, Code::unsupported),
+                    shaped("FactorsOfOneMatrix", "blk.0.attn_q.scale", {2}),
+                    shaped("FactorNan", "blk.0.ffn_up.scale", {1}, Code::bad_file, gguf::Type::f32, {nan}),
                     shaped("LayerBeyondTheLast", "blk.4.attn_q.weight", {64, 64}),
                     shaped("HeadBehindTheLast", "blk.4.nextn.eh_proj.weight", {64, 64}),
                     shaped("LayerWithoutANumber", "blk.x.attn_q.weight", {64, 64}, Code::unsupported),

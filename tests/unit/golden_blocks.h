@@ -1,5 +1,5 @@
-// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them; and what
-// rounding to each format loses.
+// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them, or from MXFP4 on
+// ggml 0.27.0 (Q8_K, which neither expands: its formula); and what rounding to each format loses.
 #pragma once
 
 #include <cstdint>
@@ -130,6 +130,43 @@ inline const std::vector<GoldenBlock>& golden_blocks() {
        {-0x1.04a6000000000p+4f, 0x1.9574000000000p+3f, -0x1.5100000000000p-3f, 0x1.26e0000000000p+0f, 0x1.04a6000000000p+4f,
         0x1.d9e8000000000p+2f},
        0x7287014f8ecda745u},
+      {Type::mxfp4,
+       "7f3ff3b35b36919e47cb765681f7845969",
+       {-0x1.8000000000000p+2f, 0x1.8000000000000p+0f, -0x1.8000000000000p+2f, 0x1.0000000000000p+2f, 0x1.8000000000000p+0f,
+        0x1.0000000000000p+2f},
+       0x046251140aee8818u},
+      {Type::nvfp4,
+       "22012d35cf4fe9da7f41b7619396d44c3eba560dd4acab020772282ec3853d13b9062746",
+       {-0x1.e000000000000p-1f, -0x1.e000000000000p-1f, 0x1.0000000000000p-7f, 0.0f, 0x1.a000000000000p-1f, 0x1.a000000000000p+0f},
+       0x1b6725bfecb6ac9fu},
+      {Type::q1_0,
+       "fa4b4f8847bb1665452d74bb6dc7deca6de2",
+       {0x1.fe80000000000p+3f, 0x1.fe80000000000p+3f, 0x1.fe80000000000p+3f, 0x1.fe80000000000p+3f, -0x1.fe80000000000p+3f,
+        0x1.fe80000000000p+3f},
+       0x8b225a767f2eee25u},
+      {Type::q2_0,
+       "383a55f996fb980d97587232df51b42d3db8",
+       {0.0f, 0.0f, 0x1.8e00000000000p-1f, 0.0f, 0x1.8e00000000000p-1f, 0x1.8e00000000000p-1f},
+       0xccadc157e3f325afu},
+      {Type::tq1_0,
+       "2e8c583be645612fb2a7c9a351c3bdf36d99c6caceaa413daca05b0e4bb99de80805238f5a020bf5fb2c8a2595ef76d6b74e9b3ae043",
+       {-0x1.f800000000000p+1f, 0.0f, 0.0f, 0x1.f800000000000p+1f, 0.0f, -0x1.f800000000000p+1f},
+       0x098ee51c54a8f9e5u},
+      {Type::tq2_0,
+       "78a7695d9204559e37cab0625a898632e9547a9b63c8c65af8a452948895c2841040e668fdfd171fc7e0e0c2d0206d3b53fa96c0076cfdf80286290277915abd914"
+       "1",
+       {-0x1.6440000000000p+1f, 0x1.6440000000000p+2f, -0x1.6440000000000p+1f, -0x1.6440000000000p+1f, -0x1.6440000000000p+1f,
+        0x1.6440000000000p+1f},
+       0x1d08584bc5c72f25u},
+      {Type::q8_k,
+       "618ebe3e02378e6eff9ad0b93e70fe42b4ff86ee500fdd47d1a4c763c0c38082ebeed4d51420e5e8dde444188b3854d4ca07a1291a812da11e351c7621de7671da9"
+       "d038b374e89563b40846797dce4bcfd6c3035016cb73c17925daeea2e39cb2e0daf1f221cdaa8cc1e77d298a94f90f930016957ca9c907c2beac2c353b6d65e3ecc"
+       "9e5716c868d6687922750c15704ecbb941db7f2ddcad7b0b38a036911c3a0f7807162edb857201260c6d1336320c305133d8663a2bc8d5e5397410a855d7571a0a8"
+       "ee4d161dcf0dc9571f3d49bc4b822dc77e392546e3342a4e8f93f80334f0e51ba3f921ab0172d1634c256513d6fc8d04374e5c4ae338043b726c826405b5df36cff"
+       "29fea4ff3900ab003900a6ff48ff8f021901f10131012efe48019000ba00",
+       {0x1.7d1cc20000000p-1f, 0x1.4784b60000000p+4f, 0x1.654af60000000p+2f, -0x1.000f520000000p+4f, 0x1.03098c0000000p+5f,
+        -0x1.35a75e0000000p+2f},
+       0x2a9e6f3f512c3af8u},
   };
   return blocks;
 }

@@ -12,12 +12,4 @@ Block load_block(uint unit, uint block) {
   return raw;
 }
 
-vec4 signed_bytes(uint word) { return vec4(int(word << 24) >> 24, int(word << 16) >> 24, int(word << 8) >> 24, int(word) >> 24); }
-
-#define BLOCK_SCALE
-void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
-  const uvec4 four = part < 2u ? block.words[0] : block.words[1];
-  const uvec2 w = (part & 1u) == 0u ? four.xy : four.zw;
-  a = signed_bytes(w.x);
-  b = signed_bytes(w.y);
-}
+#include "lib/quant/signed_bytes.glsl"

@@ -101,11 +101,7 @@ void round_iq4_nl(const float* weights, std::byte* block) {
 
 constexpr BlockCode iq4_nl_code =
     code_of_blocks<Type::iq4_nl, expand_iq4_nl, split_block<2, 16>, round_iq4_nl>({random_bits, random_halves, 70.2});
-constexpr BlockCode iq4_xs_code = [] {
-  BlockCode code =
-      code_of_blocks<Type::iq4_xs, expand_iq4_xs, split_block<8, 128>>({random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0});
-  code.finite = begins_with_finite;
-  return code;
-}();
+constexpr BlockCode iq4_xs_code =
+    code_of_blocks<Type::iq4_xs, expand_iq4_xs, split_block<8, 128>>({random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0});
 
 }  // namespace skipstone::gguf

@@ -134,7 +134,6 @@ template <Type type, auto expand, auto repack, const auto& grid>
 constexpr BlockCode code_of_grid(const RandomPattern& scales, double size) {
   BlockCode code = code_of_blocks<type, expand, repack>({random_bits, scales, size});
   code.table = grid;
-  code.finite = begins_with_finite;
   return code;
 }
 

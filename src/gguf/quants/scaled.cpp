@@ -1,5 +1,6 @@
 // Blocks of 32 weights. Where a format has them, in this order: f16 scale, f16 minimum, 32 fifth bits (bit i of weight i), codes. Q8_0
-// has a signed byte a weight; the others 16 bytes whose low halves are weights 0..15 and high halves weights 16..31.
+// has a signed byte a weight, as Q8_K has in blocks of 256; the others 16 bytes whose low halves are weights 0..15 and high halves
+// weights 16..31.
 //
 // Rounding is the formats' usual one, that of quantize_row_*_ref in ggml-quants.c of https://github.com/ggml-org/ggml: a symmetric range
 // is scaled so that the weight of the largest magnitude gets its code exactly (the lowest code, or +-127), one with a minimum so that the
@@ -16,6 +17,13 @@ namespace {
 void expand_q8_0(const std::byte* block, float* out) {
   const float scale = half_at(block);
   for (std::size_t i = 0; i < block_weights; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i]));
+}
+
+// Q8_K: {float scale, 256 signed bytes, 16 sums of 16 of them, which are not read}.
+void expand_q8_k(const std::byte* block, float* out) {
+  float scale;
+  std::memcpy(&scale, block, sizeof scale);
+  for (std::size_t i = 0; i < super_block_weights; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[4 + i]));
 }
 
 /// 4 or 5 bits a weight. Symmetric: scale * (code - 2^(bits-1)). With a minimum: scale * code + minimum.
@@ -110,6 +118,8 @@ constexpr BlockCode code_of_layout(const RandomUnit& random) {
 }  // namespace
 
 constexpr BlockCode q8_0_code = code_of_blocks<Type::q8_0, expand_q8_0, split_block<2, 32>, round_q8_0>({random_bits, random_halves, 77.0});
+constexpr BlockCode q8_k_code =
+    code_of_blocks<Type::q8_k, expand_q8_k, split_block<4, 256>>({random_bits, {RandomPattern::Number::f32, 2, 1}, 77.0});
 constexpr BlockCode q4_0_code = code_of_layout<Type::q4_0, 4, false, split_block<2, 16>>({random_bits, random_halves, 4.83});
 constexpr BlockCode q4_1_code = code_of_layout<Type::q4_1, 4, true, split_block<4, 16>>({random_bits, scale_and_minimum(2, -7.5f), 5.68});
 constexpr BlockCode q5_0_code = code_of_layout<Type::q5_0, 5, false, repack_q5_0>({random_bits, {RandomPattern::Number::f32, 4, 4}, 9.61});

@@ -45,8 +45,6 @@ void expand_iq1_m(const std::byte* block, float* out) {
   }
 }
 
-bool has_finite_pieces(const std::byte* block) { return is_finite_half(scale_in_pieces(block)); }
-
 // Plane 1: d and the lower 16 bits of the last two groups of four scales; the first two groups and the upper 8 bits of the last two.
 void repack_iq1_m(const std::byte* block, std::byte* quants, std::byte* scales) {
   std::memcpy(quants, block, 48);
@@ -56,19 +54,16 @@ void repack_iq1_m(const std::byte* block, std::byte* quants, std::byte* scales) 
   store32(scales + 4, group(0) | group(1) << 12 | last >> 16 << 24);
 }
 
-template <Type type, auto expand, auto repack, auto finite>
+template <Type type, auto expand, auto repack>
 constexpr BlockCode code_of_ternary_grid(const RandomPattern& scales, double size) {
   BlockCode code = code_of_blocks<type, expand, repack>({random_bits, scales, size});
   code.table = iq1_grid;
-  code.finite = finite;
   return code;
 }
 
 }  // namespace
 
-constexpr BlockCode iq1_s_code =
-    code_of_ternary_grid<Type::iq1_s, expand_iq1_s, split_block<2, 48>, begins_with_finite>(random_halves, 7.494);
-constexpr BlockCode iq1_m_code =
-    code_of_ternary_grid<Type::iq1_m, expand_iq1_m, repack_iq1_m, has_finite_pieces>({RandomPattern::Number::f16, 4, 1}, 7.494);
+constexpr BlockCode iq1_s_code = code_of_ternary_grid<Type::iq1_s, expand_iq1_s, split_block<2, 48>>(random_halves, 7.494);
+constexpr BlockCode iq1_m_code = code_of_ternary_grid<Type::iq1_m, expand_iq1_m, repack_iq1_m>({RandomPattern::Number::f16, 4, 1}, 7.494);
 
 }  // namespace skipstone::gguf

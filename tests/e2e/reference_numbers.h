@@ -1,0 +1,97 @@
+// What tests with reference models share: engines and sessions for comparisons, and the numbers of other programs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "fixtures/slow_device.h"
+
+namespace skipstone::engine {
+
+using text::Token;
+using Tokens = std::vector<Token>;
+
+inline const bool full = fixtures::full_sweep(),
+                  slow = fixtures::slow_device();  // there the sweep alone takes all prompts, tokens and drafters
+
+/// Every kind of lossless drafter.
+inline const std::vector<std::string> drafters = [] {
+  std::vector<std::string> all{"none", "auto", "asd", "exit:auto", "skip:attn:1;mlp:2,k=4", "suffix", "lookup", "ngram"};
+  if (slow) all = {"none", "asd", "suffix"};
+  return all;
+}();
+
+/// Plain decoding and two others, which take turns with `turn`; the full tests take all.
+inline std::vector<std::string> drafters_for(std::size_t turn) {
+  if (full) return drafters;
+  const std::size_t others = drafters.size() - 1;
+  return {drafters[0], drafters[1 + turn % others], drafters[1 + (turn + others / 2) % others]};
+}
+
+inline std::shared_ptr<Engine> load(const std::string& file, std::uint32_t context, KvType kv) {
+  EngineOptions options;
+  options.model_path = file;
+  options.context = context;
+  options.kv = kv;
+  return Engine::load(options);
+}
+
+inline SessionOptions with(const std::string& draft) {
+  SessionOptions options;
+  options.draft = draft;
+  options.ignore_end = true;
+  return options;
+}
+
+/// |a - b| / |b|
+inline double distance(std::span<const float> a, std::span<const double> b) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double delta = static_cast<double>(a[i]) - b[i];
+    difference += delta * delta;
+    size += b[i] * b[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  return distance(a, std::vector<double>(b.begin(), b.end()));
+}
+
+/// `piece`: tokens that are read at once; 0: all. Odd numbers begin and end within windows and chunks.
+inline std::vector<float> logits_behind(const std::shared_ptr<Engine>& engine, const Tokens& tokens, std::size_t piece = 0) {
+  Session session(engine, with("none"));
+  for (std::size_t at = 0; at < tokens.size();) {
+    const std::size_t end = std::min(piece == 0 ? tokens.size() : at + piece, tokens.size());
+    session.prefill({tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens.begin() + static_cast<std::ptrdiff_t>(end)});
+    at = end;
+  }
+  return session.logits();
+}
+
+/// A reference model's prompt, and what transformers and llama.cpp gave for it.
+struct Expected {
+  Tokens ids, greedy;
+  std::vector<double> logits, margins;
+};
+
+inline std::vector<Expected> read_expected(const std::filesystem::path& file) {
+  std::vector<Expected> all;
+  const auto document = nlohmann::json::parse(std::ifstream(file));
+  for (const auto& prompt : document.at("prompts")) {
+    all.push_back({prompt.at("ids").get<Tokens>(), prompt.at("greedy").get<Tokens>(),
+                   prompt.at("logits_first64").get<std::vector<double>>(), prompt.at("greedy_margin").get<std::vector<double>>()});
+  }
+  return all;
+}
+
+}  // namespace skipstone::engine
