@@ -17,6 +17,7 @@ void add_inspect(CLI::App& app, ExitCode& code);
 void add_doctor(CLI::App& app, ExitCode& code);
 void add_convert(CLI::App& app, ExitCode& code);
 void add_quantize(CLI::App& app, ExitCode& code);
+void add_imatrix(CLI::App& app, ExitCode& code);
 void add_bench(CLI::App& app, ExitCode& code);
 void add_template(CLI::App& app, ExitCode& code);
 void add_tune(CLI::App& app, ExitCode& code);

@@ -87,6 +87,7 @@ void add_commands(CLI::App& app, bool& list_devices, ExitCode& code) {
   cli::add_doctor(app, code);
   cli::add_convert(app, code);
   cli::add_quantize(app, code);
+  cli::add_imatrix(app, code);
   cli::add_bench(app, code);
   cli::add_template(app, code);
   cli::add_tune(app, code);

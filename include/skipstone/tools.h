@@ -1,4 +1,4 @@
-/* Skipstone's C API for making model files and profiles: convert, quantize, tune. In a library of its own (CMake: skipstone::tools),
+/* Skipstone's C API for making model files and profiles: convert, quantize, imatrix, tune. In a library of its own (CMake: skipstone::tools),
  * which running models does not need. */
 #ifndef SKIPSTONE_TOOLS_H
 #define SKIPSTONE_TOOLS_H
@@ -44,15 +44,37 @@ typedef struct skipstone_quantize_params {
   const char* sparse;           /* "2:4": of four neighbouring weights of the layers' matrices two stay; NULL: all. F16 and Q8_0 only */
   const char* scores;           /* which: "magnitude" (the default) or "wanda", which weighs with the inputs of a calibration text */
   const char* calibration_path; /* that text, UTF-8; NULL for magnitude */
+  const char* imatrix_path;     /* an importance matrix of the model (skipstone_imatrix(), llama-imatrix): the columns of large inputs are
+                                   rounded more carefully; NULL: all alike */
 } skipstone_quantize_params;
 
 SKIPSTONE_API void skipstone_quantize_params_init(skipstone_quantize_params* params, size_t struct_size);
 
 /* Writes a GGUF file anew with its matrices in another type; needs no device. docs/quantizing.md says which tensor gets
- * which type. Metadata stays, but for what says of which type a file is. SKIPSTONE_UNSUPPORTED for tensors of types that do not run here
+ * which type. Metadata stays, but for what says of which type a file is and from which importance matrix. SKIPSTONE_UNSUPPORTED for tensors of types that do not run here
  * and for weights too large for the new one, SKIPSTONE_BAD_FILE for weights that are not finite. `json` (may be NULL) gets {"input":
  * {"path", "bytes", "tensor_types": [{"type", "tensors", "weights", "bytes"}]}, "output": {the same}}. */
 SKIPSTONE_API skipstone_status skipstone_quantize(const skipstone_quantize_params* params, char** json);
+
+typedef struct skipstone_imatrix_params {
+  size_t struct_size;
+  const char* model_path;  /* a GGUF file; one part of a split model represents all of it */
+  const char* text_path;   /* UTF-8; whole chunks of it are read */
+  const char* output_path; /* the importance matrix, a GGUF file; never exists half-written */
+  uint32_t chunk_tokens;   /* of a sequence, at most the model's context; default 512 */
+  uint32_t chunks;         /* to read; 0: all of the text */
+  uint32_t threads;        /* 0: one for each core; the file does not depend on it */
+  int32_t overwrite;       /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
+  skipstone_progress_fn progress;
+  void* user_data;
+} skipstone_imatrix_params;
+
+SKIPSTONE_API void skipstone_imatrix_params_init(skipstone_imatrix_params* params, size_t struct_size);
+
+/* Reads a text with a model on the host and writes the mean squares of the inputs of its layers' matrices, in the form of llama.cpp's
+ * llama-imatrix (docs/quantizing.md). SKIPSTONE_INVALID_ARGUMENT for a text shorter than a chunk. `json` (may be NULL) gets {"path",
+ * "bytes", "entries", "chunks", "chunk_tokens"}. */
+SKIPSTONE_API skipstone_status skipstone_imatrix(const skipstone_imatrix_params* params, char** json);
 
 /* ---- searching a skip set ----------------------------------------------------------------------------------------------- */
 

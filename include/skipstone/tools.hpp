@@ -1,4 +1,4 @@
-// RAII over tools.h: convert, quantize, tune. Header only; needs C++17.
+// RAII over tools.h: convert, quantize, imatrix, tune. Header only; needs C++17.
 #pragma once
 
 #include "skipstone/skipstone.hpp"
@@ -11,6 +11,7 @@ using OnTuneStep = std::function<bool(const skipstone_tune_step& step)>;
 
 inline skipstone_convert_params convert_params() { return detail::filled(skipstone_convert_params_init); }
 inline skipstone_quantize_params quantize_params() { return detail::filled(skipstone_quantize_params_init); }
+inline skipstone_imatrix_params imatrix_params() { return detail::filled(skipstone_imatrix_params_init); }
 inline skipstone_tune_params tune_params() { return detail::filled(skipstone_tune_params_init); }
 
 /// Writes a Hugging Face checkpoint as a GGUF file.
@@ -26,6 +27,14 @@ inline std::string quantize(skipstone_quantize_params params, Progress progress 
   detail::connect(relay, params);
   char* json = nullptr;
   relay.finish(skipstone_quantize(&params, &json));
+  return detail::take(json);
+}
+/// Measures an importance matrix; returns the report of skipstone_imatrix().
+inline std::string imatrix(skipstone_imatrix_params params, Progress progress = {}) {
+  detail::Relay<Progress> relay{std::move(progress), nullptr};
+  detail::connect(relay, params);
+  char* json = nullptr;
+  relay.finish(skipstone_imatrix(&params, &json));
   return detail::take(json);
 }
 

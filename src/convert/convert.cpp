@@ -84,7 +84,7 @@ void write_metadata(const Checkpoint& c, FileType type, std::uint32_t exit_layer
   writer.set("general.name", gguf::escaped(c.name));  // GGUF strings are UTF-8, folders may be named otherwise
   writer.set("general.size_label", size_label(parameters));
   for (const gguf::Pair& pair : c.metadata) writer.set(pair.key, pair.value);
-  writer.set("general.file_type", static_cast<std::uint32_t>(type));
+  writer.set("general.file_type", traits(type).number);
   if (exit_layer != 0) writer.set("skipstone.exit_layer", exit_layer);
   writer.set("general.quantization_version", quantization_version);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <string_view>
@@ -10,17 +9,15 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/platform/files.h"
 #include "base/status.h"
+#include "convert/importance_matrix.h"
+#include "convert/output_check.h"
 #include "convert/tensor_type.h"
 #include "gguf/gguf.h"
-#include "gguf/parts.h"
 #include "gguf/sparse.h"
 
 namespace skipstone::convert {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::uint64_t least_weights_of_a_thread = 1u << 16;  // fewer take less time than starting a thread
 
@@ -28,23 +25,102 @@ unsigned threads_of(const QuantizeOptions& options) {
   return options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
 }
 
+/// What is known of the inputs that a tensor is multiplied with.
+struct Inputs {
+  std::vector<float> norms;       ///< for choosing a sparse type's weights; empty where their magnitudes decide
+  std::vector<float> importance;  ///< mean squares, of stacked matrices one matrix after another; empty where all count alike
+};
+
+/// The importance matrix of a model that is quantised, or none.
+class Importance {
+ public:
+  Importance(const QuantizeOptions& options, const gguf::File& model);
+
+  void write_metadata(gguf::Writer& writer) const;
+  /// Of a tensor that is rounded to `type`.
+  std::vector<float> of(const gguf::Tensor& tensor, gguf::Type type);
+  /// Logs a warning if matrices have no importance, or if the file type is rounded without it.
+  void warn() const;
+
+ private:
+  const QuantizeOptions& options_;
+  ImportanceMatrix matrix_;
+  std::size_t rounded_ = 0, missing_ = 0;
+};
+
+/// Whether rounding to a type searches for scales.
+bool has_search(gguf::Type type) { return gguf::traits(type).block > 1 && !gguf::is_sparse(type) && type != gguf::Type::q8_0; }
+
+/// The matrices that llama.cpp measures no importance of.
+bool is_outside_layers(std::string_view tensor) { return !tensor.starts_with("blk."); }
+
+Importance::Importance(const QuantizeOptions& options, const gguf::File& model) : options_(options) {
+  if (options.imatrix.empty()) return;
+  if (options.sparse) {
+    fail(Code::invalid_argument, "an importance matrix ({}) is for types with a search for scales, not for sparse weights",
+         options.imatrix);
+  }
+  matrix_ = read_importance_matrix(options.imatrix);
+  const auto known = [&](const auto& entry) { return model.find_tensor(entry.first) != nullptr; };
+  if (std::ranges::none_of(matrix_.entries, known)) {
+    fail(Code::bad_file, "{}: has the importance of '{}' and others, and {} has none of these tensors; it is of another model",
+         options.imatrix, gguf::escaped(matrix_.entries.begin()->first), options.input);
+  }
+}
+
+void Importance::write_metadata(gguf::Writer& writer) const {
+  if (matrix_.entries.empty()) return;
+  writer.set("quantize.imatrix.file", options_.imatrix);
+  if (!matrix_.datasets.empty()) writer.set("quantize.imatrix.dataset", matrix_.datasets.front());
+  writer.set("quantize.imatrix.entries_count", static_cast<std::uint32_t>(matrix_.entries.size()));
+  if (matrix_.chunks > 0) writer.set("quantize.imatrix.chunks_count", matrix_.chunks);
+}
+
+std::vector<float> Importance::of(const gguf::Tensor& tensor, gguf::Type type) {
+  if (matrix_.entries.empty() || type == tensor.type || !has_search(type)) return {};
+  ++rounded_;
+  const auto found = matrix_.entries.find(tensor.name);
+  if (found == matrix_.entries.end()) {
+    missing_ += is_outside_layers(tensor.name) ? 0 : 1;
+    return {};
+  }
+  const std::uint64_t inputs = tensor.row_length() * tensor.shape[2] * tensor.shape[3], measured = found->second.sums.size();
+  if (measured != inputs) {
+    fail(Code::bad_file, "{}: the importance of '{}' is of {} inputs and the tensor has {}; it is of another model", options_.imatrix,
+         gguf::escaped(tensor.name), measured, inputs);
+  }
+  return found->second.means();
+}
+
+void Importance::warn() const {
+  if (matrix_.entries.empty()) return;
+  if (rounded_ == 0) {
+    log::warning("{}: {} is rounded without an importance matrix; {} changes nothing", options_.output, traits(options_.type).name,
+                 options_.imatrix);
+  }
+  if (missing_ == 0) return;
+  log::warning("{}: {} of {} matrices have no importance in {}; their weights count alike", options_.output, missing_, rounded_,
+               options_.imatrix);
+}
+
 /// One tensor on its way from the input's type to the output's.
 class Conversion {
  public:
-  /// `norms`: of the inputs, for choosing a sparse type's weights; empty where their magnitudes decide.
-  Conversion(const QuantizeOptions& options, const gguf::Tensor& tensor, gguf::Type type, std::vector<float> norms)
-      : options_(options), tensor_(tensor), type_(type), norms_(std::move(norms)) {}
+  Conversion(const QuantizeOptions& options, const gguf::Tensor& tensor, gguf::Type type, Inputs inputs)
+      : options_(options), tensor_(tensor), type_(type), inputs_(std::move(inputs)) {}
 
   /// A gguf::RowSource.
   void operator()(std::uint64_t first_row, std::span<std::byte> out) const;
 
  private:
   void rows(std::uint64_t first_row, std::span<std::byte> out) const;
+  /// That of the matrix of a row; empty where all weights count alike.
+  std::span<const float> importance_of(std::uint64_t row) const;
 
   const QuantizeOptions& options_;
   const gguf::Tensor& tensor_;
   gguf::Type type_;
-  std::vector<float> norms_;
+  Inputs inputs_;
 };
 
 void Conversion::operator()(std::uint64_t first_row, std::span<std::byte> out) const {
@@ -73,44 +149,22 @@ void Conversion::rows(std::uint64_t first_row, std::span<std::byte> out) const {
     if (tensor_.type == type_) {
       std::memcpy(out.data(), source.data(), to);
     } else {
-      if (!norms_.empty()) prune_row(weights, norms_);
-      gguf::quantize(type_, weights, out.first(to));
+      if (!inputs_.norms.empty()) prune_row(weights, inputs_.norms);
+      gguf::quantize(type_, weights, out.first(to), importance_of(row));
     }
   }
 }
 
-/// The files that the input consists of, the one that was opened among them.
-std::vector<std::string> parts_of(const gguf::File& input) {
-  std::vector<std::string> files{input.path()};
-  if (input.integer("split.count", 1) <= 1) return files;
-  const auto split = gguf::parse_split_name(input.path());
-  for (std::uint32_t part = 1; split && part <= split->count; ++part) files.push_back(gguf::split_name(split->prefix, part, split->count));
-  return files;
-}
-
-void check_output(const QuantizeOptions& options, const gguf::File& input) {
-  if (options.output.empty()) fail(Code::invalid_argument, "the file to write has no name");
-  const platform::FileKind there = platform::kind_of(options.output);
-  if (there == platform::FileKind::directory) {
-    fail(Code::invalid_argument, "{}: is a folder; name the file to write", options.output);
-  }
-  for (const std::string& file : parts_of(input)) {
-    if (platform::are_same(file, options.output)) {
-      fail(Code::invalid_argument, "{}: is the input ({}) itself; choose another name for the output", options.output, file);
-    }
-  }
-  std::error_code ignored;
-  const bool link = fs::is_symlink(platform::path_of(options.output), ignored);  // possibly a dangling one
-  if (!options.overwrite && (link || there != platform::FileKind::nothing)) {
-    fail(Code::invalid_argument, "{}: is there already; choose another name, or allow it to be replaced (--force)", options.output);
-  }
+std::span<const float> Conversion::importance_of(std::uint64_t row) const {
+  if (inputs_.importance.empty()) return {};
+  return std::span(inputs_.importance).subspan(row / tensor_.shape[1] * tensor_.row_length(), tensor_.row_length());
 }
 
 void copy_metadata(const gguf::File& file, FileType type, gguf::Writer& writer) {
   for (const gguf::Pair& pair : file.metadata()) {
     if (!pair.key.starts_with("split.") && !pair.key.starts_with(gguf::sparse_keys)) writer.set(pair.key, pair.value);
   }
-  writer.set("general.file_type", static_cast<std::uint32_t>(type));
+  writer.set("general.file_type", traits(type).number);
   if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", quantization_version);
 }
 
@@ -130,10 +184,14 @@ void check_calibration(const QuantizeOptions& options) {
 void quantize(const QuantizeOptions& options) {
   check_calibration(options);
   const gguf::File file = gguf::File::open(options.input);
-  check_output(options, file);
+  check_output(options.output, parts_of(file), options.overwrite);
   gguf::Writer writer;
   copy_metadata(file, options.type, writer);
-  TensorTypes types(options.type, MixFacts::of(file), options.sparse.has_value());
+  Importance importance(options, file);
+  importance.write_metadata(writer);
+  MixFacts facts = MixFacts::of(file);
+  facts.importance = !options.imatrix.empty();
+  TensorTypes types(options.type, facts, options.sparse.has_value());
   std::map<std::string, std::vector<float>> norms;
   if (options.sparse == Scores::wanda) norms = input_norms(file, options.calibration, threads_of(options), options.calibration_progress);
   bool again = false;
@@ -149,9 +207,12 @@ void quantize(const QuantizeOptions& options) {
     if (gguf::traits(type).block > 1 && !gguf::is_sparse(type) && tensor.type == traits(options.type).matrices) type = tensor.type;
     again = again || (source.block > 1 && type != tensor.type);
     writer.add_tensor(tensor.name, type, std::span(tensor.shape).first(tensor.dimensions),
-                      Conversion(options, tensor, type, gguf::is_sparse(type) ? norms[tensor.name] : std::vector<float>()));
+                      Conversion(options, tensor, type,
+                                 {.norms = gguf::is_sparse(type) ? norms[tensor.name] : std::vector<float>(),
+                                  .importance = importance.of(tensor, type)}));
   }
   types.warn(options.output);
+  importance.warn();
   if (again) {
     log::warning("{} is made from quantised weights ({}); its quality is that of the source at best", options.output, options.input);
   }

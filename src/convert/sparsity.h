@@ -1,14 +1,14 @@
-// The choice of the two of four neighbouring weights that a 2:4 sparse matrix keeps, and the statistics over a calibration text that
-// Wanda's scores are made of.
+// The choice of the two of four neighbouring weights that a 2:4 sparse matrix keeps, and the norms that Wanda's scores are made of.
 #pragma once
 
-#include <cstdint>
-#include <functional>
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "convert/input_statistics.h"
 
 namespace skipstone::gguf {
 class File;
@@ -26,9 +26,6 @@ Scores parse_scores(std::string_view name);
 /// Sets the two weights of the lowest score in each group of four to 0; of equal scores the later weight goes. `row`: the weights of one
 /// output, a multiple of four; `norms`: one a weight.
 void prune_row(std::span<float> row, std::span<const float> norms);
-
-/// Gets the number of a text's sequences that have run so far, and of all; false cancels.
-using CalibrationProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 inline constexpr std::size_t calibration_tokens = 128;    ///< of one sequence, less for models of shorter contexts
 inline constexpr std::size_t calibration_sequences = 32;  ///< at most; the remaining text is not read

@@ -17,7 +17,17 @@ namespace {
 using gguf::Type;
 
 constexpr FileTypeTraits file_type_traits[] = {
-#define FILE_TYPE(id, number, name, matrices) {FileType::id, name, Type::matrices},
+#define FILE_TYPE(id, number, name, matrices) {FileType::id, number, name, Type::matrices},
+#include "convert/file_types.def"
+};
+
+/// A type of files that are read only, and what to write instead.
+struct ReadType {
+  std::string_view name, instead;
+};
+constexpr ReadType read_types[] = {
+#define FILE_TYPE(...)
+#define FILE_TYPE_READ(name, instead) {name, instead},
 #include "convert/file_types.def"
 };
 
@@ -25,12 +35,6 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(
       a, b, [](char x, char y) { return std::toupper(static_cast<unsigned char>(x)) == std::toupper(static_cast<unsigned char>(y)); });
 }
-
-/// A tensor's place in the model.
-struct Place {
-  model::Role role;
-  std::uint32_t layer;
-};
 
 /// 7 for "blk.7.ffn_down.weight"; 0 for a name without a number.
 std::uint32_t layer_of(std::string_view name) {
@@ -40,32 +44,88 @@ std::uint32_t layer_of(std::string_view name) {
   return parse_number<std::uint32_t>(name.substr(0, name.find('.'))).value_or(0);
 }
 
-/// The place by a tensor's name; nothing for biases and for tensors of families that do not run here, which may be converted all the same.
-/// A fused gate and up has the name of up.
-std::optional<Place> place_of(std::string_view name) {
+/// The role by a tensor's name; nothing for biases and for tensors of families that do not run here, which may be converted all the same.
+std::optional<model::Role> role_of(std::string_view name) {
   const std::uint32_t layer = layer_of(name);
   for (const model::TensorRole& row : model::tensor_roles()) {
-    if (model::tensor_name(row.role, layer) == name) return Place{row.role, layer};
+    if (model::tensor_name(row.role, layer) == name) return row.role;
   }
   return std::nullopt;
 }
 
-/// Whether a product with activations reads the tensor row by row. llama.cpp quantises the same ones (llama_model_quantize_impl in
+/// Matrices that are small, or no factors of products: llama.cpp does not quantise them either (tensor_allows_quantization in
 /// llama-quant.cpp).
-bool is_weight_matrix(std::string_view name, const std::optional<Place>& place, std::size_t dimensions) {
+constexpr std::string_view kept_names[] = {"_norm.weight",
+                                           "ffn_gate_inp.weight",
+                                           "ffn_gate_tid2eid.weight",
+                                           "altup",
+                                           "laurel",
+                                           "per_layer_model_proj",
+                                           "ssm_conv1d",
+                                           "shortconv.conv",
+                                           "indexer.k_proj.weight",
+                                           "indexer.q_proj.weight",
+                                           "time_mix_first",
+                                           "time_mix_w0",
+                                           "time_mix_w1",
+                                           "time_mix_w2",
+                                           "time_mix_v0",
+                                           "time_mix_v1",
+                                           "time_mix_v2",
+                                           "time_mix_a0",
+                                           "time_mix_a1",
+                                           "time_mix_a2",
+                                           "time_mix_g1",
+                                           "time_mix_g2",
+                                           "time_mix_decay_w1",
+                                           "time_mix_decay_w2",
+                                           "time_mix_lerp_fused",
+                                           "attn_rel_b.weight",
+                                           "position_embd.weight",
+                                           "token_types.weight"};
+
+/// Whether a product with activations reads the tensor row by row.
+bool is_weight_matrix(std::string_view name, const std::optional<model::Role>& role, std::size_t dimensions) {
   if (dimensions < 2) return false;
-  if (place) return !model::tensor_role(place->role).vector();
-  return name.ends_with(".weight") && !name.ends_with("_norm.weight") && !name.ends_with("ffn_gate_inp.weight");
+  if (role) return !model::tensor_role(*role).vector();
+  return name.ends_with(".weight") && std::ranges::none_of(kept_names, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
 }
 
-/// The layers whose values and down-projections get more bits in medium mixes: the first and last eighth, and every third between.
-bool deserves_more(std::uint32_t layer, std::uint32_t layers) {
-  return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
+/// What the mixes tell apart, by parts of names, so that the matrices of experts and of families that do not run here have their rules too.
+enum class Part { other, embedding, output, values, keys, attention_output, down };
+
+struct PartName {
+  std::string_view name;
+  Part part;
+};
+constexpr PartName part_names[] = {{"attn_qkv.weight", Part::values},
+                                   {"attn_kv_b.weight", Part::values},
+                                   {"attn_v.weight", Part::values},
+                                   {"attn_k.weight", Part::keys},
+                                   {"attn_output.weight", Part::attention_output},
+                                   {"ffn_down", Part::down}};
+
+Part part_of(std::string_view name) {
+  if (name == "output.weight") return Part::output;
+  if (name == "token_embd.weight" || name == "per_layer_token_embd.weight") return Part::embedding;
+  for (const PartName& row : part_names) {
+    if (name.find(row.name) != std::string_view::npos) return row.part;
+  }
+  return Part::other;
 }
 
-// The rules of llama_tensor_get_type in llama-quant.cpp of https://github.com/ggml-org/llama.cpp for dense models without an importance
-// matrix. Values are the cheapest matrix to keep precise where several query heads share one KV head.
-Type type_of_values(FileType file, std::uint32_t layer, const MixFacts& facts, Type usual) {
+/// Which of how many.
+struct Place {
+  std::uint32_t index, count;
+
+  bool in_first(std::uint32_t share) const { return index < count / share; }
+  /// The layers whose values and down-projections get more bits in medium mixes: the first and last eighth, and every third between.
+  bool deserves_more() const { return in_first(8) || index >= 7 * count / 8 || (index - count / 8) % 3 == 2; }
+};
+
+// The rules of llama_tensor_get_type_impl in llama-quant.cpp of https://github.com/ggml-org/llama.cpp. Values are the cheapest matrix to
+// keep precise where several query heads share one KV head.
+Type type_of_values(FileType file, const Place& place, const MixFacts& facts, Type usual) {
   const bool shared = facts.heads_per_kv >= 4;
   switch (file) {
     case FileType::q2_k:
@@ -73,14 +133,14 @@ Type type_of_values(FileType file, std::uint32_t layer, const MixFacts& facts, T
     case FileType::q2_k_s:
       return shared ? Type::q4_k : usual;
     case FileType::q3_k_m:
-      return layer < 2 ? Type::q5_k : Type::q4_k;
+      return place.index < 2 ? Type::q5_k : Type::q4_k;
     case FileType::q3_k_l:
       return Type::q5_k;
     case FileType::q4_k_s:
-      return layer < 4 ? Type::q5_k : usual;
+      return place.index < 4 ? Type::q5_k : usual;
     case FileType::q4_k_m:
     case FileType::q5_k_m:
-      return deserves_more(layer, facts.layers) ? Type::q6_k : usual;
+      return place.deserves_more() ? Type::q6_k : usual;
     case FileType::iq4_nl:
       return shared ? Type::q5_k : usual;
     default:
@@ -88,87 +148,97 @@ Type type_of_values(FileType file, std::uint32_t layer, const MixFacts& facts, T
   }
 }
 
-Type type_of_down(FileType file, std::uint32_t layer, const MixFacts& facts, Type usual) {
-  const bool first_eighth = layer < facts.layers / 8;
+Type type_of_down(FileType file, const Place& place, const MixFacts& facts, Type usual) {
+  const bool first_eighth = place.in_first(8);
   switch (file) {
     case FileType::q2_k:
       return Type::q3_k;
     case FileType::q2_k_s:
       return first_eighth ? Type::q4_k : usual;
     case FileType::q3_k_m:
-      return layer < facts.layers / 16 ? Type::q5_k : Type::q4_k;
+      if (place.in_first(16)) return Type::q5_k;
+      return !facts.falcon || place.deserves_more() ? Type::q4_k : usual;
     case FileType::q3_k_l:
-      return Type::q5_k;
+      return facts.falcon ? Type::q4_k : Type::q5_k;
     case FileType::q4_k_s:
+      return first_eighth && !facts.falcon ? Type::q5_k : usual;
     case FileType::iq4_nl:
-      return first_eighth ? Type::q5_k : usual;
+      return first_eighth && !facts.importance ? Type::q5_k : usual;
     case FileType::q4_k_m:
+      if (facts.falcon) return place.in_first(16) ? Type::q6_k : place.deserves_more() ? Type::q5_k : usual;
+      [[fallthrough]];
     case FileType::q5_k_m:
-      return deserves_more(layer, facts.layers) ? Type::q6_k : usual;
+      return place.deserves_more() ? Type::q6_k : usual;
+    case FileType::q4_0:  // the first of these have outliers that an importance matrix draws the scales to
+      return first_eighth && facts.importance ? Type::q4_1 : usual;
+    case FileType::q5_0:
+      return first_eighth && facts.importance ? Type::q5_1 : usual;
     default:
       return usual;
   }
 }
 
-/// A fused Q, K and V has a single type.
-Type type_of_qkv(FileType file, Type usual) {
-  switch (file) {
-    case FileType::q3_k_m:
-    case FileType::q3_k_l:
-      return Type::q4_k;
-    case FileType::q4_k_m:
-      return Type::q5_k;
-    case FileType::q5_k_m:
-      return Type::q6_k;
-    default:
-      return usual;
-  }
-}
-
-Type type_of_attention_output(FileType file, Type usual) {
+Type type_of_attention_output(FileType file, const MixFacts& facts, Type usual) {
+  if (facts.falcon) return file == FileType::q3_k_l ? Type::q4_k : usual;
+  const bool eight = facts.experts == 8;
   switch (file) {
     case FileType::q2_k:
-      return Type::q3_k;
+      return eight ? Type::q5_k : Type::q3_k;
     case FileType::q3_k_m:
-      return Type::q4_k;
+      return eight ? Type::q5_k : Type::q4_k;
     case FileType::q3_k_l:
-      return Type::q5_k;
+      return eight ? usual : Type::q5_k;
+    case FileType::q3_k_s:
+    case FileType::q4_k_s:
+    case FileType::q4_k_m:
+    case FileType::iq4_nl:
+      return eight ? Type::q5_k : usual;
     default:
       return usual;
   }
 }
 
-Type mixed_type(const std::optional<Place>& place, std::uint64_t row_length, FileType file, const MixFacts& facts) {
+/// The values' number among those of the model.
+Place place_of_values(std::uint32_t layer, const MixFacts& facts) {
+  if (facts.value_layers.empty()) return {layer, facts.layers};
+  const auto before = std::ranges::lower_bound(facts.value_layers, layer) - facts.value_layers.begin();
+  return {static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(facts.value_layers.size())};
+}
+
+Type mixed_type(std::string_view name, std::span<const std::uint64_t> shape, FileType file, const MixFacts& facts) {
   const Type usual = traits(file).matrices;
-  if (gguf::traits(usual).block == 1 || !place) return usual;
-  switch (place->role) {
-    case model::Role::embedding:
-      if (!facts.tied) return usual;
-      [[fallthrough]];
-    case model::Role::output:  // it decides between tokens and is read in full for every token
-      return usual == Type::q8_0 || row_length % gguf::traits(Type::q6_k).block != 0 ? Type::q8_0 : Type::q6_k;
-    case model::Role::v: {
-      const Type type = type_of_values(file, place->layer, facts, usual);
+  if (gguf::traits(usual).block == 1) return usual;
+  const Part part = part_of(name);
+  const std::uint32_t layer = layer_of(name);
+  // The output decides between tokens and is read in full for every token.
+  if (part == Part::output || (part == Part::embedding && facts.tied)) {
+    const bool fits = shape[0] % gguf::traits(Type::q6_k).block == 0;
+    return usual == Type::q8_0 || facts.falcon || !fits ? Type::q8_0 : Type::q6_k;
+  }
+  switch (part) {
+    case Part::values: {
+      if (facts.experts == 8) return Type::q8_0;
+      const Type type = type_of_values(file, place_of_values(layer, facts), facts, usual);
       // Llama 70B is the one with 80 layers; eight query heads share its values.
-      return facts.layers == 80 && (type == Type::q3_k || type == Type::q4_k) ? Type::q5_k : type;
+      return facts.layers == 80 && facts.heads_per_kv > 1 && (type == Type::q3_k || type == Type::q4_k) ? Type::q5_k : type;
     }
-    case model::Role::qkv:
-      return type_of_qkv(file, usual);
-    case model::Role::down:
-      return type_of_down(file, place->layer, facts, usual);
-    case model::Role::o:
-      return type_of_attention_output(file, usual);
+    case Part::keys:
+      return facts.experts == 8 ? Type::q8_0 : usual;
+    case Part::down:
+      return type_of_down(file, {layer, facts.layers}, facts, usual);
+    case Part::attention_output:
+      return type_of_attention_output(file, facts, usual);
     default:
       return usual;
   }
 }
 
-/// The replacement for rows that are no whole number of super-blocks, as in llama.cpp.
+/// The replacement for rows that are no whole number of blocks, as in llama.cpp.
 Type with_smaller_blocks(Type type) {
   switch (type) {
     case Type::q2_k:
     case Type::q3_k:
-      return Type::iq4_nl;
+      return Type::q4_0;
     case Type::q4_k:
       return Type::q5_0;
     case Type::q5_k:
@@ -194,7 +264,7 @@ const FileTypeTraits& traits(FileType type) {
   for (const FileTypeTraits& each : file_type_traits) {
     if (each.type == type) return each;
   }
-  fail(Code::internal, "there is no file type with the number {}", static_cast<std::uint32_t>(type));
+  fail(Code::internal, "there is no file type {}", static_cast<std::uint32_t>(type));
 }
 
 FileType file_type_of(Type type) {
@@ -206,6 +276,10 @@ FileType file_type_of(Type type) {
 
 FileType parse_file_type(std::string_view name) {
   std::string known;
+  for (const ReadType& each : read_types) {
+    if (!equal_but_for_case(name, each.name)) continue;
+    fail(Code::invalid_argument, "{} is read, not written; {} is about as small", each.name, each.instead);
+  }
   for (const FileTypeTraits& each : file_type_traits) {
     if (equal_but_for_case(name, each.name)) return each.type;
     // A K-quant's own name, without a size, means the usual mix.
@@ -237,6 +311,12 @@ MixFacts MixFacts::of(const gguf::File& file) {
   const std::uint32_t heads = integer(".attention.head_count", 1), kv_heads = integer(".attention.head_count_kv", heads);
   if (kv_heads > 0) facts.heads_per_kv = heads / kv_heads;
   facts.tied = file.find_tensor(model::tensor_name(model::Role::output, 0)) == nullptr;
+  facts.experts = integer(".expert_count", 0);
+  facts.falcon = architecture == "falcon";
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    if (part_of(tensor.name) == Part::values) facts.value_layers.push_back(layer_of(tensor.name));
+  }
+  std::ranges::sort(facts.value_layers);
   return facts;
 }
 
@@ -247,14 +327,14 @@ TensorTypes::TensorTypes(FileType file, const MixFacts& facts, bool sparse) : fi
 }
 
 gguf::Type TensorTypes::choose(std::string_view name, std::span<const std::uint64_t> shape) {
-  const std::optional<Place> place = place_of(name);
-  if (!is_weight_matrix(name, place, shape.size())) return Type::f32;
-  if (sparse_ && place && place->role >= model::first_layer_role && shape.size() == 2) {
+  const std::optional<model::Role> role = role_of(name);
+  if (!is_weight_matrix(name, role, shape.size())) return Type::f32;
+  if (sparse_ && role && *role >= model::first_layer_role && shape.size() == 2) {
     ++in_layers_;
     if (const std::optional<Type> type = sparse_type(traits(file_).matrices, shape[0])) return *type;
     ++dense_;
   }
-  const Type wanted = mixed_type(place, shape[0], file_, facts_);
+  const Type wanted = mixed_type(name, shape, file_, facts_);
   Type type = wanted;
   while (shape[0] % gguf::traits(type).block != 0) type = with_smaller_blocks(type);
   ++matrices_;

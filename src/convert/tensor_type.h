@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gguf/traits.h"
 
@@ -18,15 +19,16 @@ namespace skipstone::convert {
 /// general.quantization_version (GGML_QNT_VERSION of ggml.h): the current block layouts.
 inline constexpr std::uint32_t quantization_version = 2;
 
-/// A file's type: one type for most matrices, and a rule for those that get more bits. The numbers are those of
-/// general.file_type (llama_ftype of llama.h). S, M and L are llama.cpp's small, medium and large mixes of a K-quant.
+/// A file's type: one type for most matrices, and a rule for those that get more bits. S, M and L are llama.cpp's small, medium and large
+/// mixes of a K-quant.
 enum class FileType : std::uint32_t {
-#define FILE_TYPE(id, number, ...) id = (number),
+#define FILE_TYPE(id, ...) id,
 #include "convert/file_types.def"
 };
 
 struct FileTypeTraits {
   FileType type;
+  std::uint32_t number;   ///< general.file_type (llama_ftype of llama.h)
   std::string_view name;  ///< "F16", "Q4_K_M", ...
   gguf::Type matrices;    ///< the type of most of them
 };
@@ -37,7 +39,8 @@ const FileTypeTraits& traits(FileType type);
 /// The file type of which most matrices have `type`; of a K-quant's mixes the medium one.
 FileType file_type_of(gguf::Type type);
 
-/// "f16", "Q4_K_M", ... in upper or lower case; "Q4_K" is "Q4_K_M". Throws invalid_argument with the list of known ones.
+/// "f16", "Q4_K_M", ... in upper or lower case; "Q4_K" is "Q4_K_M". Throws invalid_argument with the list of known ones; for a type that is
+/// read only, with one to take instead.
 FileType parse_file_type(std::string_view name);
 
 /// The facts about a model that the mixes depend on.
@@ -45,6 +48,11 @@ struct MixFacts {
   std::uint32_t layers = 0;
   std::uint32_t heads_per_kv = 1;  ///< query heads that share a KV head
   bool tied = true;                ///< the embedding is the output matrix
+  std::uint32_t experts = 0;       ///< of a mixture of experts
+  bool importance = false;         ///< weights are rounded with an importance matrix
+  bool falcon = false;             ///< of Falcon's architecture, which has rules of its own
+  /// The layers with a matrix of values, where not all have one (those of others are recurrent or share values): mixes count these.
+  std::vector<std::uint32_t> value_layers{};
 
   static MixFacts of(const gguf::File& file);
 };

@@ -34,8 +34,9 @@ struct BlockCode {
   /// plane 0.
   void (*repack)(const std::byte* block, std::byte* quants, std::byte* scales);
   RandomUnit random;
-  /// Rounds weights, which Traits::largest admits, to `count` blocks. nullptr for formats that are not written.
-  void (*round)(const float* weights, std::size_t count, std::byte* blocks);
+  /// Rounds weights, which Traits::largest admits, to `count` blocks. `importance`: by how much each weight's squared error counts, above 0;
+  /// nullptr: all alike. nullptr for formats that are not written.
+  void (*round)(const float* weights, std::size_t count, std::byte* blocks, const float* importance);
   /// What the codes of all blocks look up (a grid): the words at the beginning of plane 1, before the units, in multiples of 256 bytes.
   /// Mostly none.
   std::span<const std::uint32_t> table = {};

@@ -1,6 +1,7 @@
 // The scalar reference of the runnable formats: rows of blocks; the blocks themselves are in quants/.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/status.h"
 #include "gguf/quants/blocks.h"
@@ -14,6 +15,33 @@ void check_sizes(const Traits& t, std::size_t bytes, std::size_t weights, const 
   if (wanted != bytes) {
     fail(Code::invalid_argument, "cannot {} {} weights of {}: they are {} bytes, not {}", what, weights, t.name, wanted, bytes);
   }
+}
+
+/// By how much the squared error of each weight of a row counts: the mean square of its input, and more for weights that are large beside
+/// the row's others, which llama.cpp found to help (its factor is the same). No weight counts for nothing: a scale follows from any group.
+/// Empty where no input matters.
+std::vector<float> importance_of_weights(std::span<const float> weights, std::span<const float> importance) {
+  if (importance.size() != weights.size()) {
+    fail(Code::invalid_argument, "there are {} importances for {} weights", importance.size(), weights.size());
+  }
+  double all = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(importance[i] >= 0.0f) || !std::isfinite(importance[i])) {
+      fail(Code::invalid_argument, "the importance of an input is {}, which is negative or not finite", importance[i]);
+    }
+    all += static_cast<double>(importance[i]);
+    squares += static_cast<double>(weights[i]) * static_cast<double>(weights[i]);
+  }
+  if (!(all > 0.0)) return {};
+  constexpr double least = 1e-6;
+  const auto count = static_cast<double>(weights.size());
+  std::vector<float> counts(weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const double square = static_cast<double>(weights[i]) * static_cast<double>(weights[i]);
+    const double size = squares > 0.0 ? std::sqrt(1.0 + square * count / squares) : 1.0;
+    counts[i] = static_cast<float>((static_cast<double>(importance[i]) * count / all + least) * size);
+  }
+  return counts;
 }
 
 }  // namespace
@@ -35,7 +63,7 @@ void dequantize(Type type, std::span<const std::byte> blocks, std::span<float> o
   if (!out.empty()) block_code(type).expand(blocks.data(), out.size() / t.block, out.data());
 }
 
-void quantize(Type type, std::span<const float> weights, std::span<std::byte> out) {
+void quantize(Type type, std::span<const float> weights, std::span<std::byte> out, std::span<const float> importance) {
   const Traits& t = traits(type);
   check_sizes(t, out.size(), weights.size(), "quantise to");
   if (weights.empty()) return;
@@ -45,7 +73,8 @@ void quantize(Type type, std::span<const float> weights, std::span<std::byte> ou
     const auto bad = std::ranges::find_if_not(weights, [&t](float weight) { return std::fabs(weight) <= t.largest; });  // finds a NaN too
     if (bad != weights.end()) fail(Code::invalid_argument, "a weight of {} is too large for {} or not finite", *bad, t.name);
   }
-  code.round(weights.data(), weights.size() / t.block, out.data());
+  const std::vector<float> counts = t.block > 1 && !importance.empty() ? importance_of_weights(weights, importance) : std::vector<float>();
+  code.round(weights.data(), weights.size() / t.block, out.data(), counts.empty() ? nullptr : counts.data());
 }
 
 }  // namespace skipstone::gguf

@@ -61,7 +61,8 @@ void dequantize(Type type, std::span<const std::byte> blocks, std::span<float> o
 
 /// Rounds floats to blocks of `type`; `weights.size()` must divide into blocks, `out` holds exactly the bytes. How each format is rounded:
 /// src/gguf/quants/. Throws unsupported for types that are not writable, invalid_argument where a block has a weight that is not finite or
-/// beyond the type's largest.
-void quantize(Type type, std::span<const float> weights, std::span<std::byte> out);
+/// beyond the type's largest. `importance`: the mean square of the input that each weight multiplies, or nothing: all weights then count
+/// alike. Throws invalid_argument where there is one of another length, negative, or not finite.
+void quantize(Type type, std::span<const float> weights, std::span<std::byte> out, std::span<const float> importance = {});
 
 }  // namespace skipstone::gguf

@@ -33,6 +33,7 @@ Json quantize(const skipstone_quantize_params& params) {
   }
   options.calibration = text_or_empty(params.calibration_path);
   options.calibration_progress = progress_of(params, "calibrating");
+  options.imatrix = text_or_empty(params.imatrix_path);
   options.progress = progress_of(params, "quantising");
   convert::quantize(options);
   return {{"input", file_json(options.input)}, {"output", file_json(options.output)}};

@@ -126,6 +126,38 @@ TEST_F(CliQuantize, SparseFilesRunAndDraftLosslessly) {
   }
 }
 
+TEST_F(CliQuantize, ImportanceMatricesAreMeasuredAndUsed) {
+  std::ofstream text(file("text.txt"));
+  for (int i = 0; i < 30; ++i) text << "The quick brown fox jumps over " << i << " lazy dogs. ";
+  text.close();
+  const std::string matrix = file("matrix.gguf");
+  const Result measured = run({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", matrix, "-c", "64", "--chunks", "3"});
+  ASSERT_EQ(measured.code, 0) << measured.error;
+  EXPECT_NE(measured.out.find("28 matrices, 3 chunks of 64 tokens"), std::string::npos) << measured.out;
+  const Result again = run({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", matrix, "-c", "64", "--force", "--json"});
+  ASSERT_EQ(again.code, 0) << again.error;
+  const json report = json::parse(again.out);
+  EXPECT_EQ(report["bytes"], std::filesystem::file_size(matrix));
+  EXPECT_EQ(report["entries"], 28);
+  EXPECT_GT(report["chunks"], 3);
+  const std::string with = file("with.gguf"), without = file("without.gguf");
+  const Result made = run({"quantize", model(), with, "iq4_nl", "--imatrix", matrix});
+  ASSERT_EQ(made.code, 0) << made.error;
+  EXPECT_EQ(made.error, "");
+  ASSERT_EQ(run({"quantize", model(), without, "iq4_nl"}).code, 0);
+  EXPECT_NE(fixtures::bytes_of(with), fixtures::bytes_of(without));
+  EXPECT_NE(run({"inspect", with}).out.find("quantize.imatrix.entries_count"), std::string::npos);
+  EXPECT_EQ(run({"run", "-m", with, "-p", "Hello", "-n", "8"}).code, 0);
+  expect_refused({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", matrix}, 2, "is there already");
+  expect_refused({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", file("out.gguf"), "-c", "256", "--chunks", "x"}, 2, "--chunks");
+  expect_refused({"imatrix", "-m", model(), "-f", file("none.txt"), "-o", file("out.gguf")}, 3, "none.txt");
+  expect_refused({"imatrix", "-m", model(), "-f", model(), "-o", file("out.gguf")}, 2, "UTF-8");
+  expect_refused({"quantize", model(), file("out.gguf"), "q4_0", "--imatrix", file("none.gguf")}, 3, "none.gguf");
+  expect_refused({"quantize", model(), file("out.gguf"), "q4_0", "--imatrix", model()}, 3, "has no importance matrix in it");
+  expect_refused({"quantize", model(), file("out.gguf"), "q4_0", "--imatrix", file("text.txt")}, 3, "is no importance matrix");
+  expect_refused({"quantize", model(), file("out.gguf"), "iq3_xxs"}, 2, "IQ3_XXS is read, not written; Q3_K_S is about as small");
+}
+
 TEST_F(CliQuantize, WhatPeopleGetWrong) {
   const std::string output = file("out.gguf");
   std::ofstream(file("text.gguf")) << "This is a text and no model at all.";

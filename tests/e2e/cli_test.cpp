@@ -43,6 +43,7 @@ TEST_F(Cli, EveryHelpHasAnExampleAndTheExitCodes) {
                                                     {"doctor", "--help"},
                                                     {"convert", "--help"},
                                                     {"quantize", "--help"},
+                                                    {"imatrix", "--help"},
                                                     {"bench", "--help"}}) {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 0) << arguments[0];

@@ -72,6 +72,7 @@ static void structs_of_every_size(void) {
   EXPECT_INIT(skipstone_cosine_params, skipstone_cosine_params_init);
   EXPECT_INIT(skipstone_convert_params, skipstone_convert_params_init);
   EXPECT_INIT(skipstone_quantize_params, skipstone_quantize_params_init);
+  EXPECT_INIT(skipstone_imatrix_params, skipstone_imatrix_params_init);
   EXPECT_INIT(skipstone_tune_params, skipstone_tune_params_init);
 }
 
@@ -233,6 +234,9 @@ static void quantize_arguments(const char* folder) {
   EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_NOT_FOUND);
   EXPECT(skipstone_quantize(&params, NULL) == SKIPSTONE_NOT_FOUND);
   params.type = "IQ2_XS";
+  EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "read, not written; Q2_K_S") != NULL);
+  params.type = "Q9";
   EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "Q8_0") != NULL);
   params.type = NULL;

@@ -201,7 +201,7 @@ void Llama::file_type() {
   const std::uint32_t most = std::ranges::max_element(matrices, {}, [](const auto& each) { return each.second; })->first;
   const LayoutPair* said = layout_.find("general.file_type");
   const auto expected = [&](const convert::FileTypeTraits& file) {
-    return static_cast<std::uint32_t>(file.matrices) == most && static_cast<std::uint64_t>(file.type) == said->integer;
+    return static_cast<std::uint32_t>(file.matrices) == most && file.number == said->integer;
   };
   if (said != nullptr && std::ranges::none_of(convert::file_types(), expected)) {
     complain("general.file_type is {}, but most matrices have the type number {}", said->integer, most);

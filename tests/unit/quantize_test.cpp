@@ -358,6 +358,53 @@ TEST(Quantize, ErrorIsBounded) {
   }
 }
 
+double weighted_error(const std::vector<float>& is, const std::vector<float>& was, const std::vector<float>& importance) {
+  double error = 0.0;
+  for (std::size_t i = 0; i < was.size(); ++i) {
+    const double difference = static_cast<double>(is[i]) - static_cast<double>(was[i]);
+    error += difference * difference * static_cast<double>(importance[i]);
+  }
+  return error;
+}
+
+// A row whose inputs have mean squares over four decades. Importance of another size changes nothing; where no input matters, or none is
+// given, all weights count alike.
+TEST(Quantize, ImportanceDecidesWhichWeightsAreRoundedWell) {
+  const std::vector<float> weights = random_weights(256 * 64, 0.02f, 5);
+  std::vector<float> importance(weights.size());
+  for (std::size_t i = 0; i < importance.size(); ++i) {
+    importance[i] = static_cast<float>(std::pow(10.0, 4.0 * open_unit(philox({static_cast<std::uint32_t>(i), 1, 0, 0}, {3, 0})[0])));
+  }
+  const std::vector<float> none(weights.size(), 0.0f);
+  const auto rounded = [&](Type type, const std::vector<float>& by) {
+    std::vector<std::byte> out(row_bytes(type, weights.size()));
+    quantize(type, weights, out, by);
+    return out;
+  };
+  for (const Type type : written_block_types()) {
+    SCOPED_TRACE(std::string(traits(type).name));
+    const std::vector<std::byte> alike = quantized(type, weights), with = rounded(type, importance);
+    EXPECT_EQ(rounded(type, none), alike);
+    EXPECT_EQ(rounded(type, {}), alike);
+    const double error = weighted_error(expanded(type, with, weights.size()), weights, importance),
+                 before = weighted_error(expanded(type, alike, weights.size()), weights, importance);
+    if (type == Type::q8_0) {
+      EXPECT_EQ(with, alike);
+    } else {
+      EXPECT_LT(error, 0.97 * before);
+    }
+    std::vector<float> larger = importance;
+    for (float& each : larger) each *= 0x1p40f;
+    EXPECT_EQ(rounded(type, larger), with);
+    for (const float bad : {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      std::vector<float> wrong = importance;
+      wrong[99] = bad;
+      EXPECT_EQ(code_of([&] { rounded(type, wrong); }), Code::invalid_argument) << bad;
+    }
+    EXPECT_EQ(code_of([&] { rounded(type, {1.0f}); }), Code::invalid_argument);
+  }
+}
+
 TEST(Quantize, ExpandedValuesSurviveExactly) {
   std::vector<Type> types = scaled_types();
   std::ranges::copy(plain_types(), std::back_inserter(types));

@@ -73,16 +73,13 @@ TEST(TensorType, MixesGiveSomeMatricesMoreBits) {
     EXPECT_EQ(chosen(FileType::q2_k, fmt::format("blk.9.{}.weight", part), {512, 100}, small), Type::q3_k) << part;
     EXPECT_EQ(chosen(FileType::q5_k_s, fmt::format("blk.0.{}.weight", part), {512, 100}, small), Type::q5_k) << part;
   }
-  // Fused: Q, K and V have one type in all layers, gate and up what up has.
-  for (const auto& [file, type] : {std::pair{FileType::q3_k_m, Type::q4_k},
-                                   {FileType::q3_k_l, Type::q4_k},
-                                   {FileType::q4_k_m, Type::q5_k},
-                                   {FileType::q5_k_m, Type::q6_k},
-                                   {FileType::q4_k_s, Type::q4_k},
-                                   {FileType::q2_k, Type::q2_k}}) {
-    for (const char* layer : {"0", "9"}) {
-      EXPECT_EQ(chosen(file, fmt::format("blk.{}.attn_qkv.weight", layer), {512, 100}, small), type) << traits(file).name;
-      EXPECT_EQ(chosen(file, fmt::format("blk.{}.ffn_up.weight", layer), {512, 100}, small), traits(file).matrices) << traits(file).name;
+  // Fused: Q, K and V have the type of values, gate and up that of up.
+  for (const FileTypeTraits& file : file_types()) {
+    for (std::uint32_t layer = 0; layer < small.layers; ++layer) {
+      EXPECT_EQ(chosen(file.type, fmt::format("blk.{}.attn_qkv.weight", layer), {512, 100}, small),
+                chosen(file.type, fmt::format("blk.{}.attn_v.weight", layer), {512, 100}, small))
+          << file.name << layer;
+      EXPECT_EQ(chosen(file.type, fmt::format("blk.{}.ffn_up.weight", layer), {512, 100}, small), file.matrices) << file.name;
     }
   }
   // Four query heads to a KV head and more: values weigh little and count much.
@@ -93,12 +90,52 @@ TEST(TensorType, MixesGiveSomeMatricesMoreBits) {
   EXPECT_EQ(chosen(FileType::q4_k_m, "blk.11.attn_v.weight", {512, 100}, {80, 8, false}), Type::q5_k);
 }
 
+// Rules that depend on more than the file type and the layer.
+TEST(TensorType, ImportanceExpertsAndLayersWithoutValues) {
+  const Shape matrix{512, 100}, stack{512, 100, 8};
+  const MixFacts dense{20, 2, true}, measured{20, 2, true, 0, true}, mixtral{20, 4, false, 8}, many{20, 4, false, 64};
+  EXPECT_EQ(chosen(FileType::iq4_nl, "blk.1.ffn_down.weight", matrix, dense), Type::q5_k);
+  EXPECT_EQ(chosen(FileType::iq4_nl, "blk.1.ffn_down.weight", matrix, measured), Type::iq4_nl);
+  EXPECT_EQ(chosen(FileType::q4_0, "blk.1.ffn_down.weight", matrix, dense), Type::q4_0);
+  EXPECT_EQ(chosen(FileType::q4_0, "blk.1.ffn_down.weight", matrix, measured), Type::q4_1);
+  EXPECT_EQ(chosen(FileType::q5_0, "blk.1.ffn_down.weight", matrix, measured), Type::q5_1);
+  EXPECT_EQ(chosen(FileType::q5_0, "blk.2.ffn_down.weight", matrix, measured), Type::q5_0);
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.9.ffn_down.weight", matrix, measured),
+            chosen(FileType::q4_k_m, "blk.9.ffn_down.weight", matrix, dense));
+  for (const FileType file : {FileType::q4_k_m, FileType::q2_k}) {
+    EXPECT_EQ(chosen(file, "blk.9.attn_v.weight", matrix, mixtral), Type::q8_0);
+    EXPECT_EQ(chosen(file, "blk.9.attn_k.weight", matrix, mixtral), Type::q8_0);
+    EXPECT_EQ(chosen(file, "blk.9.attn_output.weight", matrix, mixtral), Type::q5_k);
+    EXPECT_EQ(chosen(file, "blk.9.attn_k.weight", matrix, many), traits(file).matrices);
+    EXPECT_EQ(chosen(file, "blk.9.ffn_gate_exps.weight", stack, many), traits(file).matrices);
+    EXPECT_EQ(chosen(file, "blk.9.ffn_gate_inp.weight", matrix, many), Type::f32);
+  }
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.0.ffn_down_exps.weight", stack, many), Type::q6_k);
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.2.ffn_down_exps.weight", stack, many), Type::q4_k);
+  // Five layers have values: of these, the third and the last get more bits.
+  MixFacts hybrid{20, 2, true};
+  hybrid.value_layers = {3, 7, 11, 15, 19};
+  for (const auto& [layer, type] : {std::pair{3, Type::q4_k}, {7, Type::q4_k}, {11, Type::q6_k}, {15, Type::q4_k}, {19, Type::q6_k}}) {
+    EXPECT_EQ(chosen(FileType::q4_k_m, fmt::format("blk.{}.attn_v.weight", layer), matrix, hybrid), type) << layer;
+  }
+  // Grouped queries with 80 layers are Llama 70B; without groups they are another model.
+  EXPECT_EQ(chosen(FileType::q4_k_s, "blk.40.attn_v.weight", matrix, {80, 1, false}), Type::q4_k);
+  // Falcon's rules.
+  MixFacts falcon{32, 71, true};
+  falcon.falcon = true;
+  EXPECT_EQ(chosen(FileType::q4_k_m, "token_embd.weight", matrix, falcon), Type::q8_0);
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.1.ffn_down.weight", matrix, falcon), Type::q6_k);
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.3.ffn_down.weight", matrix, falcon), Type::q5_k);
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.5.ffn_down.weight", matrix, falcon), Type::q4_k);
+  EXPECT_EQ(chosen(FileType::q3_k_m, "blk.9.attn_output.weight", matrix, falcon), Type::q3_k);
+}
+
 TEST(TensorType, RowsThatAreNoWholeSuperBlocks) {
   struct Row {
     FileType file;
     Type instead;
   };
-  for (const Row& row : {Row{FileType::q2_k_s, Type::iq4_nl}, Row{FileType::q3_k_s, Type::iq4_nl}, Row{FileType::q4_k_m, Type::q5_0},
+  for (const Row& row : {Row{FileType::q2_k_s, Type::q4_0}, Row{FileType::q3_k_s, Type::q4_0}, Row{FileType::q4_k_m, Type::q5_0},
                          Row{FileType::q5_k_m, Type::q5_1}, Row{FileType::q6_k, Type::q8_0}}) {
     TensorTypes types(row.file, {});
     EXPECT_EQ(types.choose("blk.3.ffn_up.weight", Shape{576, 4}), row.instead);
@@ -131,13 +168,18 @@ TEST(TensorType, NamesAndFileTypes) {
     EXPECT_EQ(failure.code, Code::invalid_argument) << wrong;
     for (const FileTypeTraits& file : file_types()) EXPECT_NE(failure.message.find(file.name), std::string::npos) << failure.message;
   }
+  for (const char* read : {"IQ3_XXS", "iq2_m", "TQ1_0", "Q1_0"}) {
+    const Failure failure = failure_of([&] { parse_file_type(read); });
+    EXPECT_EQ(failure.code, Code::invalid_argument);
+    EXPECT_NE(failure.message.find("is read, not written; Q"), std::string::npos) << failure.message;
+  }
   const std::vector<std::pair<const char*, std::uint32_t>> numbers = {
       // enum llama_ftype of llama.h
       {"F32", 0},     {"F16", 1},     {"Q4_0", 2},    {"Q4_1", 3},    {"Q8_0", 7},    {"Q5_0", 8},    {"Q5_1", 9},
       {"Q2_K", 10},   {"Q3_K_S", 11}, {"Q3_K_M", 12}, {"Q3_K_L", 13}, {"Q4_K_S", 14}, {"Q4_K_M", 15}, {"Q5_K_S", 16},
       {"Q5_K_M", 17}, {"Q6_K", 18},   {"Q2_K_S", 21}, {"IQ4_NL", 25}, {"BF16", 32}};
   EXPECT_EQ(numbers.size(), file_types().size());
-  for (const auto& [name, number] : numbers) EXPECT_EQ(static_cast<std::uint32_t>(parse_file_type(name)), number) << name;
+  for (const auto& [name, number] : numbers) EXPECT_EQ(traits(parse_file_type(name)).number, number) << name;
   for (const gguf::Traits& each : gguf::all_traits()) {
     if (!each.writable()) continue;
     EXPECT_EQ(traits(file_type_of(each.type)).matrices, each.type) << each.name;

@@ -19,7 +19,7 @@ namespace {
 using skipstone::Json;
 
 struct QuantizeOptions {
-  std::string input, output, type, sparse, scores, calibration;
+  std::string input, output, type, sparse, scores, calibration, imatrix;
   std::uint32_t threads = 0;
   bool force = false, json = false;
 };
@@ -52,6 +52,7 @@ void quantize(const QuantizeOptions& options) {
   params.sparse = options.sparse.c_str();
   params.scores = options.scores.c_str();
   params.calibration_path = options.calibration.c_str();
+  params.imatrix_path = options.imatrix.c_str();
   std::string report;
   try {
     Progress progress;
@@ -75,6 +76,10 @@ void add_quantize(CLI::App& app, ExitCode& code) {
   add_number(*command, "--threads", options->threads, "0: one for each core; the file does not depend on it")
       ->envname("SKIPSTONE_THREADS")
       ->capture_default_str();
+  command
+      ->add_option("--imatrix", options->imatrix,
+                   "An importance matrix (skipstone imatrix, llama-imatrix): what it says matters is rounded best")
+      ->type_name("FILE");
   command->add_option("--sparse", options->sparse, "2:4: of four neighbouring weights of the layers' matrices two stay; TYPE F16 or Q8_0");
   command->add_option("--scores", options->scores, "Which two: magnitude (default), or wanda, which weighs by a text's activations");
   command->add_option("--calibration", options->calibration, "The text for wanda; its first 4096 tokens are run, on the CPU");
@@ -82,6 +87,7 @@ void add_quantize(CLI::App& app, ExitCode& code) {
   command->footer(std::string(tensor_types_help) +
                   "Start from the largest file there is: what a type has lost, the next one does not bring back.\n\n"
                   "Examples:\n  skipstone quantize model-f16.gguf model-q8_0.gguf q8_0\n"
+                  "  skipstone quantize model-f16.gguf model-q3_k_m.gguf q3_k_m --imatrix model.imatrix.gguf\n"
                   "  skipstone quantize model-f16.gguf model-sparse.gguf f16 --sparse 2:4 --scores wanda --calibration text.txt\n\n" +
                   exit_code_help);
   command->callback([options, &code] {

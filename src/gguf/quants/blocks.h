@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 #include "base/half.h"
 #include "gguf/block_code.h"
@@ -43,13 +44,19 @@ constexpr BlockCode code_of_blocks(const RandomUnit& random) {
   code.random = random;
   return code;
 }
-/// The code of a format that is written too: round(weights, block).
+/// The code of a format that is written too: round(weights, block), or round(weights, block, importance) as in BlockCode.
 template <Type type, auto expand, auto repack, auto round>
 constexpr BlockCode code_of_blocks(const RandomUnit& random) {
   using Size = BlockSize<type>;
   BlockCode code = code_of_blocks<type, expand, repack>(random);
-  code.round = [](const float* weights, std::size_t count, std::byte* blocks) {
-    for (std::size_t b = 0; b < count; ++b) round(weights + b * Size::weights, blocks + b * Size::bytes);
+  code.round = [](const float* weights, std::size_t count, std::byte* blocks, [[maybe_unused]] const float* importance) {
+    for (std::size_t b = 0; b < count; ++b) {
+      if constexpr (std::is_invocable_v<decltype(round), const float*, std::byte*, const float*>) {
+        round(weights + b * Size::weights, blocks + b * Size::bytes, importance == nullptr ? nullptr : importance + b * Size::weights);
+      } else {
+        round(weights + b * Size::weights, blocks + b * Size::bytes);
+      }
+    }
   };
   return code;
 }
@@ -105,18 +112,36 @@ void split_block(const std::byte* block, std::byte* quants, std::byte* scales) {
   std::memcpy(quants, block + header, codes);
 }
 
+/// The importance of weights that count alike, in place of a pointer to numbers.
+struct AlikeImportance {
+  constexpr float operator[](std::size_t) const { return 1.0f; }
+  constexpr AlikeImportance operator+(std::size_t) const { return {}; }
+};
+
+/// Calls round(importance) with that of AlikeImportance where there are no numbers.
+template <typename Round>
+void with_importance(const float* importance, const Round& round) {
+  if (importance == nullptr) {
+    round(AlikeImportance{});
+  } else {
+    round(importance);
+  }
+}
+
 /// Weights as scale * code - minimum, with whole codes from 0 to `most`.
 struct Range {
   float scale = 0.0f, minimum = 0.0f;
 };
 
-/// The scale and minimum of a group of weights that make the sum of squared rounding errors small. minimum >= 0, as K-quants store it;
-/// groups of positive weights have 0.
-Range fit_with_minimum(std::span<const float> weights, int most);
+/// The scale and minimum of a group of weights that make the sum of squared rounding errors, each times its weight's importance, small.
+/// minimum >= 0, as K-quants store it; groups of positive weights have 0. `Importance` is AlikeImportance or const float*.
+template <typename Importance>
+Range fit_with_minimum(std::span<const float> weights, int most, Importance importance);
 
 /// The same for weights as scale * (code - middle), codes 0 .. 2 * middle - 1; negative where the largest magnitude is a positive weight,
 /// for there is one code more below the middle than above it.
-float fit_symmetric(std::span<const float> weights, int middle);
+template <typename Importance>
+float fit_symmetric(std::span<const float> weights, int middle, Importance importance);
 
 /// How weights become codes: the whole number next to (weight + minimum) * inverse + middle, kept within 0 .. most. `inverse` is 1 / scale
 /// or 0.
@@ -160,6 +185,6 @@ struct SuperFormat {
 };
 
 void expand_super_block(const SuperFormat& format, const std::byte* block, float* out);
-void round_super_block(const SuperFormat& format, const float* weights, std::byte* block);
+void round_super_block(const SuperFormat& format, const float* weights, std::byte* block, const float* importance);
 
 }  // namespace skipstone::gguf

@@ -54,47 +54,60 @@ CodebookCodes nearest(const float* weights, float inverse) {
 }
 
 struct Score {
-  double products = 0.0, squares = 0.0;  // of value * weight, value^2
+  double products = 0.0, squares = 0.0;  // of value * weight, value^2, each times the importance
   /// How much less the sum of squares is than with all weights zero, at this scale.
   double gain(double scale) const { return scale * (2.0 * products - scale * squares); }
 };
 
-Score score(const float* weights, const CodebookCodes& codes) {
+template <typename Importance>
+Score score(const float* weights, const CodebookCodes& codes, Importance importance) {
   Score s;
   for (std::size_t i = 0; i < block_weights; ++i) {
     const auto value = static_cast<double>(codebook_values[codes[i]]);
-    s.products += value * static_cast<double>(weights[i]);
-    s.squares += value * value;
+    const double important = static_cast<double>(importance[i]) * value;
+    s.products += important * static_cast<double>(weights[i]);
+    s.squares += important * value;
   }
   return s;
 }
 
-// As fit_symmetric(), with the codebook's values in place of whole numbers. Both signs are tried: the values lean to one side.
-void round_iq4_nl(const float* weights, std::byte* block) {
+// As fit_symmetric(), with the codebook's values in place of whole numbers. Both signs are tried: the values lean to one side. `stored` is
+// what becomes of a scale in the file.
+template <typename Importance, typename Stored>
+float fit_codebook(const float* weights, Importance importance, const Stored& stored) {
   constexpr int starts = 5, refinements = 1;
   float largest = 0.0f;
   for (std::size_t i = 0; i < block_weights; ++i) largest = std::max(largest, std::fabs(weights[i]));
-  std::uint16_t best_scale = 0;
+  float best_scale = 0.0f;
   double best_gain = 0.0;
   for (const float end : {-127.0f, 127.0f}) {
     for (int start = 0; start < starts && largest > 0.0f; ++start) {
       float scale = largest / (end * (0.84f + 0.1f * static_cast<float>(start)));
       for (int pass = 0; pass <= refinements; ++pass) {
-        const Score s = score(weights, nearest(weights, inverse_or_zero(scale)));
+        const Score s = score(weights, nearest(weights, inverse_or_zero(scale)), importance);
         if (!(s.squares > 0.0)) break;
         scale = static_cast<float>(s.products / s.squares);
-        const std::uint16_t stored = float_to_half(scale);
-        const double gain = s.gain(static_cast<double>(half_to_float(stored)));
+        const double gain = s.gain(static_cast<double>(stored(scale)));
         if (gain > best_gain) {
           best_gain = gain;
-          best_scale = stored;
+          best_scale = stored(scale);
         }
       }
     }
   }
-  const CodebookCodes codes = nearest(weights, inverse_or_zero(half_to_float(best_scale)));
-  store16(block, best_scale);
-  for (std::size_t i = 0; i < 16; ++i) block[2 + i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
+  return best_scale;
+}
+
+void store_codes(const CodebookCodes& codes, std::byte* to) {
+  for (std::size_t i = 0; i < 16; ++i) to[i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
+}
+
+void round_iq4_nl(const float* weights, std::byte* block, const float* importance) {
+  with_importance(importance, [&](auto each) {
+    const float scale = fit_codebook(weights, each, [](float wanted) { return half_to_float(float_to_half(wanted)); });
+    store16(block, float_to_half(scale));
+    store_codes(nearest(weights, inverse_or_zero(scale)), block + 2);
+  });
 }
 
 }  // namespace

@@ -25,17 +25,19 @@ double total(const Lanes& lanes) {
 }
 
 struct Sums {
-  double codes, squares, products;  // of code - middle, its square, and its product with the weight
+  double codes, squares, products;  // of code - middle, its square, and its product with the weight, each times the importance
 };
 
-Sums sums_of_codes(std::span<const float> weights, const Grid& grid) {
+template <typename Importance>
+Sums sums_of_codes(std::span<const float> weights, const Grid& grid, Importance importance) {
   Lanes codes{}, squares{}, products{};
   for (std::size_t i = 0; i < weights.size(); i += lane_count) {
     for (std::size_t lane = 0; lane < lane_count; ++lane) {
       const float weight = weights[i + lane], code = static_cast<float>(grid.code(weight)) - grid.middle;
-      codes[lane] += code;
-      squares[lane] += code * code;
-      products[lane] += code * weight;
+      const float important = importance[i + lane] * code;
+      codes[lane] += important;
+      squares[lane] += important * code;
+      products[lane] += important * weight;
     }
   }
   return {total(codes), total(squares), total(products)};
@@ -63,12 +65,16 @@ Fit least_squares(const Sums& sums, double n, double weight_sum) {
 
 }  // namespace
 
-Range fit_with_minimum(std::span<const float> weights, int most) {
+template <typename Importance>
+Range fit_with_minimum(std::span<const float> weights, int most, Importance importance) {
   const auto [lowest, highest] = std::minmax_element(weights.begin(), weights.end());
   const float low = std::min(0.0f, *lowest), span = *highest - low, codes_most = static_cast<float>(most);
   if (!(span > 0.0f)) return {0.0f, -low};
-  double sum = 0.0;
-  for (const float weight : weights) sum += static_cast<double>(weight);
+  double count = 0.0, sum = 0.0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    count += static_cast<double>(importance[i]);
+    sum += static_cast<double>(importance[i]) * static_cast<double>(weights[i]);
+  }
   Fit best{{span / codes_most, -low}, -1.0};
   for (int start = 0; start < start_count; ++start) {
     const float stretch = first_stretch + stretch_step * static_cast<float>(start);
@@ -77,7 +83,7 @@ Range fit_with_minimum(std::span<const float> weights, int most) {
     if (low < 0.0f) range.minimum -= 0.5f * stretch * range.scale;
     for (int pass = 0; pass <= refinement_count; ++pass) {
       const Grid grid{inverse_or_zero(range.scale), range.minimum, 0.0f, codes_most};
-      const Fit fit = least_squares(sums_of_codes(weights, grid), static_cast<double>(weights.size()), sum);
+      const Fit fit = least_squares(sums_of_codes(weights, grid, importance), count, sum);
       if (fit.gain > best.gain) best = fit;
       if (!(fit.range.scale > 0.0f)) break;
       range = fit.range;
@@ -86,7 +92,8 @@ Range fit_with_minimum(std::span<const float> weights, int most) {
   return best.range;
 }
 
-float fit_symmetric(std::span<const float> weights, int middle) {
+template <typename Importance>
+float fit_symmetric(std::span<const float> weights, int middle, Importance importance) {
   const float largest = *std::max_element(weights.begin(), weights.end(), [](float a, float b) { return std::fabs(a) < std::fabs(b); });
   if (largest == 0.0f) return 0.0f;
   const auto half = static_cast<float>(middle), most = 2.0f * half - 1.0f;
@@ -95,7 +102,7 @@ float fit_symmetric(std::span<const float> weights, int middle) {
   for (int start = 0; start < start_count; ++start) {
     float scale = -largest / (half + 0.5f * (first_stretch + stretch_step * static_cast<float>(start)));
     for (int pass = 0; pass <= refinement_count; ++pass) {
-      const Sums s = sums_of_codes(weights, {inverse_or_zero(scale), 0.0f, half, most});
+      const Sums s = sums_of_codes(weights, {inverse_or_zero(scale), 0.0f, half, most}, importance);
       if (!(s.squares > 0.0)) break;
       const double gain = s.products * s.products / s.squares;
       scale = static_cast<float>(s.products / s.squares);
@@ -107,5 +114,10 @@ float fit_symmetric(std::span<const float> weights, int middle) {
   }
   return best_scale;
 }
+
+template Range fit_with_minimum(std::span<const float>, int, AlikeImportance);
+template Range fit_with_minimum(std::span<const float>, int, const float*);
+template float fit_symmetric(std::span<const float>, int, AlikeImportance);
+template float fit_symmetric(std::span<const float>, int, const float*);
 
 }  // namespace skipstone::gguf

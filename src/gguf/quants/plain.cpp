@@ -12,7 +12,7 @@ void expand_halves(const std::byte* weights, std::size_t count, float* out) {
 }
 
 template <std::uint16_t (*from_float)(float)>
-void round_to_halves(const float* weights, std::size_t count, std::byte* out) {
+void round_to_halves(const float* weights, std::size_t count, std::byte* out, const float*) {
   for (std::size_t i = 0; i < count; ++i) store16(out + 2 * i, from_float(weights[i]));
 }
 
@@ -22,7 +22,8 @@ constexpr BlockCode f32_code = {
     .expand = [](const std::byte* weights, std::size_t count, float* out) { std::memcpy(out, weights, count * sizeof(float)); },
     .repack = nullptr,
     .random = {{RandomPattern::Number::f32, 1, 1}, random_bits, plain_size},
-    .round = [](const float* weights, std::size_t count, std::byte* out) { std::memcpy(out, weights, count * sizeof(float)); }};
+    .round = [](const float* weights, std::size_t count, std::byte* out,
+                const float*) { std::memcpy(out, weights, count * sizeof(float)); }};
 constexpr BlockCode f16_code = {.expand = expand_halves<half_to_float>,
                                 .repack = nullptr,
                                 .random = {random_halves, random_bits, plain_size},

@@ -4,7 +4,8 @@
 //
 // Rounding is the formats' usual one, that of quantize_row_*_ref in ggml-quants.c of https://github.com/ggml-org/ggml: a symmetric range
 // is scaled so that the weight of the largest magnitude gets its code exactly (the lowest code, or +-127), one with a minimum so that the
-// least and the greatest weight do. tests/unit/quantize_test.cpp compares bytes with those of another implementation.
+// least and the greatest weight do. tests/unit/quantize_test.cpp compares bytes with those of another implementation. Only an importance
+// matrix makes a search of it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -51,7 +52,8 @@ struct Layout {
     if constexpr (bits == 5) std::memcpy(block + high, &fifth, sizeof fifth);
   }
 
-  static void round(const float* weights, std::byte* block) {
+  static void round(const float* weights, std::byte* block, const float* importance) {
+    if (importance != nullptr) return round_by_importance(weights, block, importance);
     const auto [least, greatest] = std::minmax_element(weights, weights + block_weights);
     float scale, from;
     if (minimum) {
@@ -73,6 +75,20 @@ struct Layout {
       // Adding a half and truncating rounds to nearest, since the sum is never negative.
       code[i] = std::min(most, static_cast<int>((weights[i] + from) * inverse + (static_cast<float>(middle) + 0.5f)));
     }
+    store_codes(code, block);
+  }
+
+  /// The scale (and minimum) of the least error; a minimum is never above zero, as in K-quants.
+  static void round_by_importance(const float* weights, std::byte* block, const float* importance) {
+    const std::span<const float> all(weights, block_weights);
+    const Range fitted = minimum ? fit_with_minimum(all, most, importance) : Range{fit_symmetric(all, middle, importance), 0.0f};
+    const std::uint16_t scale = float_to_half(fitted.scale), from = float_to_half(-fitted.minimum);
+    store16(block, scale);
+    if (minimum) store16(block + 2, from);
+    const Grid grid{inverse_or_zero(half_to_float(scale)), minimum ? -half_to_float(from) : 0.0f, static_cast<float>(middle),
+                    static_cast<float>(most)};
+    std::array<int, block_weights> code{};
+    for (std::size_t i = 0; i < block_weights; ++i) code[i] = grid.code(weights[i]);
     store_codes(code, block);
   }
 };

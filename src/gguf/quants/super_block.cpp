@@ -217,8 +217,8 @@ void expand_super(const std::byte* block, float* out) {
 }
 
 template <const SuperFormat& format>
-void round_super(const float* weights, std::byte* block) {
-  round_super_block(format, weights, block);
+void round_super(const float* weights, std::byte* block, const float* importance) {
+  round_super_block(format, weights, block, importance);
 }
 
 template <Type type, const SuperFormat& format, auto repack>

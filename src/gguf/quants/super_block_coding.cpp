@@ -11,16 +11,24 @@ Grid grid_of(const SuperFormat& f, float scale, float minimum) {
   return {inverse_or_zero(scale), minimum, static_cast<float>(f.middle()), static_cast<float>(f.most())};
 }
 
-/// The sum of squared errors of a group at a given scale and minimum.
-float error_of(std::span<const float> weights, const SuperFormat& f, float scale, float minimum) {
+/// A group of weights and what their errors count.
+template <typename Importance>
+struct Group {
+  std::span<const float> weights;
+  Importance importance;
+};
+
+/// The sum of squared errors of a group at a given scale and minimum, each times its importance.
+template <typename Importance>
+float error_of(const Group<Importance>& group, const SuperFormat& f, float scale, float minimum) {
   constexpr std::size_t lanes = 8;  // that compilers turn into vector instructions
   const Grid grid = grid_of(f, scale, minimum);
   std::array<float, lanes> errors{};
-  for (std::size_t i = 0; i < weights.size(); i += lanes) {
+  for (std::size_t i = 0; i < group.weights.size(); i += lanes) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const float weight = weights[i + lane], code = static_cast<float>(grid.code(weight)) - grid.middle;
+      const float weight = group.weights[i + lane], code = static_cast<float>(grid.code(weight)) - grid.middle;
       const float difference = scale * code - minimum - weight;
-      errors[lane] += difference * difference;
+      errors[lane] += group.importance[i + lane] * (difference * difference);
     }
   }
   float sum = 0.0f;
@@ -29,7 +37,8 @@ float error_of(std::span<const float> weights, const SuperFormat& f, float scale
 }
 
 /// The whole numbers next to the wanted scale and minimum, all neighbours tried: the rounding of one can make up for that of the other.
-void choose_scales(std::span<const float> weights, const SuperFormat& f, const Range& wanted, float d, float dmin, std::int8_t& scale,
+template <typename Importance>
+void choose_scales(const Group<Importance>& group, const SuperFormat& f, const Range& wanted, float d, float dmin, std::int8_t& scale,
                    std::uint8_t& minimum) {
   const auto near = [](float value, float inverse, int from, int to) {
     return std::clamp(static_cast<int>(std::lround(std::clamp(value * inverse, -1000.0f, 1000.0f))), from, to);
@@ -39,7 +48,7 @@ void choose_scales(std::span<const float> weights, const SuperFormat& f, const R
   float least = -1.0f;
   for (int s = std::max(centre - 1, f.scale_from); s <= std::min(centre + 1, f.scale_to); ++s) {
     for (int m = std::max(low - 1, 0); m <= (f.minimum ? std::min(low + 1, f.scale_to) : 0); ++m) {
-      const float error = error_of(weights, f, d * static_cast<float>(s), dmin * static_cast<float>(m));
+      const float error = error_of(group, f, d * static_cast<float>(s), dmin * static_cast<float>(m));
       if (least >= 0.0f && !(error < least)) continue;
       least = error;
       scale = static_cast<std::int8_t>(s);
@@ -80,13 +89,18 @@ void expand_super_block(const SuperFormat& f, const std::byte* block, float* out
   }
 }
 
-void round_super_block(const SuperFormat& f, const float* weights, std::byte* block) {
+namespace {
+
+template <typename Importance>
+void round_with(const SuperFormat& f, const float* weights, std::byte* block, Importance importance) {
   const std::span<const float> all(weights, super_block_weights);
+  const auto group_of = [&](std::size_t g) { return Group<Importance>{all.subspan(g * f.group, f.group), importance + g * f.group}; };
   std::array<Range, 16> wanted{};
   float deepest = 0.0f;
   for (std::size_t g = 0; g < f.groups(); ++g) {
-    const auto group = all.subspan(g * f.group, f.group);
-    wanted[g] = f.minimum ? fit_with_minimum(group, f.most()) : Range{fit_symmetric(group, f.middle()), 0.0f};
+    const auto group = group_of(g);
+    wanted[g] = f.minimum ? fit_with_minimum(group.weights, f.most(), group.importance)
+                          : Range{fit_symmetric(group.weights, f.middle(), group.importance), 0.0f};
     deepest = std::max(deepest, wanted[g].minimum);
   }
   SuperBlock s;
@@ -94,10 +108,16 @@ void round_super_block(const SuperFormat& f, const float* weights, std::byte* bl
   s.dmin = float_to_half(deepest / static_cast<float>(f.scale_to));
   const float d = half_to_float(s.d), dmin = half_to_float(s.dmin);
   for (std::size_t g = 0; g < f.groups(); ++g) {
-    choose_scales(all.subspan(g * f.group, f.group), f, wanted[g], d, dmin, s.scales[g], s.minima[g]);
+    choose_scales(group_of(g), f, wanted[g], d, dmin, s.scales[g], s.minima[g]);
   }
   choose_codes(all, f, d, dmin, s);
   f.write(s, block);
+}
+
+}  // namespace
+
+void round_super_block(const SuperFormat& f, const float* weights, std::byte* block, const float* importance) {
+  with_importance(importance, [&](auto each) { round_with(f, weights, block, each); });
 }
 
 }  // namespace skipstone::gguf

@@ -149,8 +149,17 @@ void Caller::tools() {
   quantize.threads = either<uint32_t>({0, 1, UINT32_MAX});
   if (one_in(4)) quantize.sparse = any_text();
   if (one_in(4)) quantize.scores = any_text();
+  if (one_in(4)) quantize.imatrix_path = either<const char*>({"none", shared_.model.c_str()});
   char* json = nullptr;
   text_given(skipstone_quantize(&quantize, &json), "quantize", json);
+  skipstone_imatrix_params imatrix;
+  skipstone_imatrix_params_init(&imatrix, sizeof(imatrix));
+  imatrix.model_path = either<const char*>({nullptr, "none", shared_.model.c_str()});
+  imatrix.text_path = either<const char*>({nullptr, "none", shared_.model.c_str()});
+  imatrix.output_path = one_in(4) ? nullptr : out.c_str();
+  imatrix.chunk_tokens = either<uint32_t>({0, 2, UINT32_MAX});
+  json = nullptr;
+  text_given(skipstone_imatrix(&imatrix, &json), "imatrix", json);
   skipstone_tune_params tune;
   skipstone_tune_params_init(&tune, sizeof(tune));
   const char* prompts[] = {"the quick brown", any_text()};
