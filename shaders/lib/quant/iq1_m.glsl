@@ -15,14 +15,12 @@ Block load_block(uint unit, uint block) {
   Block raw;
   raw.rows = word_of(weight_words(unit * 3u + (b >> 2)), b);
   raw.upper = word_of(weight_words(unit * 3u + 2u), b >> 1) >> (16u * (b & 1u));
-  raw.scale = unpackHalf2x16(header.x).x * (1.0 + 2.0 * vec2(scales & 7u, (scales >> 3) & 7u));
+  raw.scale = unpackHalf2x16(header.x).x * vec2(ivec2(1u + 2u * uvec2(scales & 7u, (scales >> 3) & 7u)));
   return raw;
 }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
   const uint upper = block.upper >> (4u * part);
   const float scale = part < 2u ? block.scale.x : block.scale.y;
-  expand_row(((block.rows >> (8u * part)) & 255u) | ((upper & 7u) << 8), (upper & 8u) != 0u, a, b);
-  a *= scale;
-  b *= scale;
+  expand_row(((block.rows >> (8u * part)) & 255u) | ((upper & 7u) << 8), (upper & 8u) != 0u, scale, a, b);
 }

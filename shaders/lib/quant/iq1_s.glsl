@@ -12,12 +12,12 @@ Block load_block(uint unit, uint block) {
   Block raw;
   raw.rows = word_of(weight_words(unit * 3u + (b >> 2)), b);
   raw.header = word_of(weight_words(unit * 3u + 2u), b >> 1) >> (16u * (b & 1u));
-  raw.scale = scale_half(2u * TABLE_WORDS + unit) * float(1u + 2u * ((raw.header >> 12) & 7u));
+  raw.scale = scale_half(2u * TABLE_WORDS + unit) * float(int(1u + 2u * ((raw.header >> 12) & 7u)));
   return raw;
 }
 
 #define BLOCK_SCALE
 void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
   const uint row = ((block.rows >> (8u * part)) & 255u) | (((block.header >> (3u * part)) & 7u) << 8);
-  expand_row(row, (block.header & 0x8000u) != 0u, a, b);
+  expand_row(row, (block.header & 0x8000u) != 0u, 1.0, a, b);
 }

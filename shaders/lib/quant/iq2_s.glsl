@@ -15,14 +15,11 @@ Block load_block(uint unit, uint block) {
   raw.rows = own.x;
   raw.upper = more;
   raw.signs = own.y;
-  raw.scale = uintBitsToFloat(scale_word(header)) * (0.25 * (0.5 + vec2((more >> 8) & 15u, (more >> 12) & 15u)));
+  raw.scale = uintBitsToFloat(scale_word(header)) * (0.25 * (0.5 + vec2(ivec2((more >> 8) & 15u, (more >> 12) & 15u))));
   return raw;
 }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
-  const uvec2 row = table_pair(((block.rows >> (8u * part)) & 255u) | (((block.upper >> (2u * part)) & 3u) << 8));
-  const uint signs = block.signs >> (8u * part);
-  const float scale = part < 2u ? block.scale.x : block.scale.y;
-  a = with_signs(row.x, signs) * scale;
-  b = with_signs(row.y, signs >> 4) * scale;
+  const uint row = ((block.rows >> (8u * part)) & 255u) | (((block.upper >> (2u * part)) & 3u) << 8);
+  scaled_row(table_pair(row), block.signs >> (8u * part), part < 2u ? block.scale.x : block.scale.y, a, b);
 }

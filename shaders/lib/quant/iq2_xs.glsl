@@ -11,15 +11,11 @@ Block load_block(uint unit, uint block) {
   const uint scales = scale_word(header + 1u + (b >> 2)) >> (8u * (b & 3u));
   Block raw;
   raw.codes = pair_of(weight_words(unit * 4u + (b >> 1)), b);
-  raw.scale = uintBitsToFloat(scale_word(header)) * (0.25 * (0.5 + vec2(scales & 15u, (scales >> 4) & 15u)));
+  raw.scale = uintBitsToFloat(scale_word(header)) * (0.25 * (0.5 + vec2(ivec2(scales & 15u, (scales >> 4) & 15u))));
   return raw;
 }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
   const uint code = (part < 2u ? block.codes.x : block.codes.y) >> (16u * (part & 1u));
-  const float scale = part < 2u ? block.scale.x : block.scale.y;
-  const uvec2 row = table_pair(code & 511u);
-  const uint signs = eight_signs(code >> 9);
-  a = with_signs(row.x, signs) * scale;
-  b = with_signs(row.y, signs >> 4) * scale;
+  scaled_row(table_pair(code & 511u), eight_signs(code >> 9), part < 2u ? block.scale.x : block.scale.y, a, b);
 }

@@ -12,14 +12,11 @@ Block load_block(uint unit, uint block) {
   Block raw;
   raw.rows = own.x;
   raw.signs = own.y;
-  raw.scale = scale_half(2u * TABLE_WORDS + unit) * (0.25 * (0.5 + float(own.y >> 28)));
+  raw.scale = scale_half(2u * TABLE_WORDS + unit) * (0.25 * (0.5 + float(int(own.y >> 28))));
   return raw;
 }
 
 #define BLOCK_SCALE
 void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
-  const uvec2 row = table_pair((block.rows >> (8u * part)) & 255u);
-  const uint signs = eight_signs(block.signs >> (7u * part));
-  a = with_signs(row.x, signs);
-  b = with_signs(row.y, signs >> 4);
+  signed_row(table_pair((block.rows >> (8u * part)) & 255u), eight_signs(block.signs >> (7u * part)), a, b);
 }

@@ -15,14 +15,14 @@ Block load_block(uint unit, uint block) {
   raw.rows = pair_of(weight_words(unit * 6u + (b >> 1)), b);
   raw.ninth = ((b & 4u) == 0u ? header.z : header.w) >> (8u * (b & 3u));
   raw.signs = word_of(weight_words(unit * 6u + 4u + (b >> 2)), b);
-  raw.scale = uintBitsToFloat(header.x) * float(1u + 2u * ((header.y >> (4u * b)) & 15u));
+  raw.scale = uintBitsToFloat(header.x) * float(int(1u + 2u * ((header.y >> (4u * b)) & 15u)));
   return raw;
 }
 
 #define BLOCK_SCALE
 void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
   const uint rows = (part < 2u ? block.rows.x : block.rows.y) >> (16u * (part & 1u));
-  const uint ninth = block.ninth >> (2u * part), signs = block.signs >> (8u * part);
-  a = with_signs(table_word((rows & 255u) | ((ninth & 1u) << 8)), signs);
-  b = with_signs(table_word(((rows >> 8) & 255u) | ((ninth & 2u) << 7)), signs >> 4);
+  const uint ninth = block.ninth >> (2u * part);
+  const uvec2 magnitudes = uvec2(table_word((rows & 255u) | ((ninth & 1u) << 8)), table_word(((rows >> 8) & 255u) | ((ninth & 2u) << 7)));
+  signed_row(magnitudes, block.signs >> (8u * part), a, b);
 }

@@ -12,14 +12,13 @@ Block load_block(uint unit, uint block) {
   Block raw;
   raw.rows = pair_of(weight_words(unit * 6u + (b >> 1)), b);
   raw.signs = word_of(weight_words(unit * 6u + 4u + (b >> 2)), b);
-  raw.scale = scale_half(2u * TABLE_WORDS + unit) * (0.5 * (0.5 + float(raw.signs >> 28)));
+  raw.scale = scale_half(2u * TABLE_WORDS + unit) * (0.5 * (0.5 + float(int(raw.signs >> 28))));
   return raw;
 }
 
 #define BLOCK_SCALE
 void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
   const uint rows = (part < 2u ? block.rows.x : block.rows.y) >> (16u * (part & 1u));
-  const uint signs = eight_signs(block.signs >> (7u * part));
-  a = with_signs(table_word(rows & 255u), signs);
-  b = with_signs(table_word((rows >> 8) & 255u), signs >> 4);
+  const uvec2 magnitudes = uvec2(table_word(rows & 255u), table_word((rows >> 8) & 255u));
+  signed_row(magnitudes, eight_signs(block.signs >> (7u * part)), a, b);
 }

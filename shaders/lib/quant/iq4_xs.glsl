@@ -8,6 +8,6 @@ Block load_block(uint unit, uint block) {
   const uint scale = ((header.y >> (4u * b)) & 15u) | (((header.x >> (16u + 2u * b)) & 3u) << 4);
   Block raw;
   raw.words = weight_words(unit * 8u + b);
-  raw.scale = unpackHalf2x16(header.x).x * (float(scale) - 32.0);
+  raw.scale = unpackHalf2x16(header.x).x * float(int(scale) - 32);
   return raw;
 }
