@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -113,6 +114,51 @@ TEST_P(OracleCaches, Py20GivesTheTokensAndCosinesOfTransformers) {
     }
   }
   RecordProperty("farthest_cosine", fmt::format("{:.2e}", farthest));
+}
+
+/// |a - b| / |b|
+double distance(const std::vector<float>& a, const std::vector<double>& b) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+    size += b[i] * b[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+// Models of mixed weight formats: logits after each prompt, and tokens up to the first near tie.
+TEST(OracleModels, ModelsOfMixedFormatsGiveTheNumbersOfOtherPrograms) {
+  const std::filesystem::path root = std::filesystem::path(SKIPSTONE_SHARED_DATA) / "formats" / "models";
+  if (!std::filesystem::is_directory(root)) GTEST_SKIP() << "no reference models in " << root;
+  std::size_t compared = 0;
+  double farthest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string file = (entry.path() / "model.gguf").string();
+    if (!std::filesystem::exists(file)) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const gguf::File opened = gguf::File::open(file);
+    const auto is_foreign = [](const gguf::Tensor& tensor) { return !gguf::traits(tensor.type).runnable; };
+    if (std::ranges::any_of(opened.tensors(), is_foreign)) continue;
+    if (model::find_architecture(opened.string("general.architecture", "")) == nullptr) continue;
+    const ref::Model model(opened, KvFormat::f32);
+    const auto prompts = nlohmann::json::parse(std::ifstream(entry.path() / "expected.json"))["prompts"];
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto ids = prompts[i]["ids"].get<Tokens>(), greedy = prompts[i]["greedy"].get<Tokens>();
+      const auto margins = prompts[i]["greedy_margin"].get<std::vector<double>>();
+      ref::Sequence sequence = model.new_sequence();
+      ref::Options options;
+      options.all_logits = false;
+      const auto result = model.forward(sequence, ids, 0, exec::LayerPlan::full(model.config().layer_count()), options);
+      const double apart = distance(result.logits.back(), prompts[i]["logits_first64"].get<std::vector<double>>());
+      farthest = std::max(farthest, apart);
+      EXPECT_LT(apart, 1e-4) << ids.size() << " tokens";
+      const Follow actual = follow(model, ids, greedy);
+      for (std::size_t t = 0; t < greedy.size() && margins[t] >= 0.02; ++t) ASSERT_EQ(actual.choices[t].token, greedy[t]) << "token " << t;
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared, 0u);
+  std::cout << compared << " models, logits at most " << farthest << " apart\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(Cache, OracleCaches, testing::Values(KvFormat::f32, KvFormat::f16),

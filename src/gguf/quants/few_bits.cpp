@@ -75,9 +75,12 @@ void repack_q1_0(const std::byte* block, std::byte* quants, std::byte* scales) {
   for (std::size_t i = 0; i < codes.size(); i += 32) put_bits(Codes32(&codes[i], 32), 0, quants + i / 8);
 }
 
+// Pairs of random bits are 0.5 on average after the 1 is taken off, so every other scale is negative.
+constexpr RandomPattern halves_of_both_signs{RandomPattern::Number::f16, 2, 3, 2, -1.0f};
+
 template <Type type, auto read, std::size_t scale_at>
 constexpr BlockCode code_of_pairs(double size) {
-  return code_of_blocks<type, expand_codes<read, scale_at, 1>, repack_pairs<read, scale_at>>({random_bits, random_halves, size});
+  return code_of_blocks<type, expand_codes<read, scale_at, 1>, repack_pairs<read, scale_at>>({random_bits, halves_of_both_signs, size});
 }
 
 }  // namespace
