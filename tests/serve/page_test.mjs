@@ -76,7 +76,8 @@ async function set(page, values) {
 async function eventsOf({ streams }) {
   const body = await streams.at(-1).request.response().text();
   assert.ok(body.endsWith("data: [DONE]\n\n"), body.slice(-200));
-  return body.split("\n\n").slice(0, -2).map((event) => JSON.parse(event.slice("data: ".length)));
+  const sent = body.split("\n\n").slice(0, -2).filter((event) => !event.startsWith(":")); // without comments
+  return sent.map((event) => JSON.parse(event.slice("data: ".length)));
 }
 
 const contentOf = (events) => events.map((event) => event.choices[0]?.delta.content ?? "").join("");

@@ -46,8 +46,10 @@ void EventStream::end() {
 
 void EventStream::keep_alive(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (ended_ || now - last_ < (begun_ ? comment_after : header_after)) return;
+  const auto silent = now - last_;
+  if (ended_ || silent < header_after) return;
   if (!std::exchange(begun_, true)) exchange_->begin(event_stream_type);
+  if (silent < comment_after) return;
   exchange_->send(": the answer is on its way\n\n");
   last_ = now;
 }

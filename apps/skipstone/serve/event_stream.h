@@ -14,7 +14,8 @@
 namespace cli::serve {
 
 /// An exchange whose answer is streamed. Its header is sent when the answer begins or its client has waited for a moment; comments, which
-/// clients ignore, follow while there are no events, so that neither clients nor proxies take the connection for dead. Thread-safe.
+/// clients ignore, follow each second while there are no events, so that neither clients nor proxies take the connection for dead.
+/// Thread-safe.
 class EventStream : public Exchange {
  public:
   using Clock = std::chrono::steady_clock;
