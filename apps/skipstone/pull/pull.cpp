@@ -36,7 +36,9 @@ void add_pull(CLI::App& app, ExitCode& code) {
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("pull", "Fetch a model by its name on a hub");
-  command->add_option("MODEL", options->model, "OWNER/NAME of a repository with GGUF files; :QUANT chooses one, as :Q8_0; default: Q4_K_M")
+  command
+      ->add_option("MODEL", options->model,
+                   "OWNER/NAME of a repository with GGUF files; :QUANT chooses one, as :Q8_0; default: Q4_K_M, or the first")
       ->required()
       ->type_name("OWNER/NAME[:QUANT]");
   command->add_option("--hub", options->hub, "Address of the hub; default: https://huggingface.co")
