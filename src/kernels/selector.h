@@ -70,7 +70,8 @@ class Selector {
 
   /// All choices that the device supports, the built-in one first. They differ only in what no output's operations depend on
   /// (docs/numerics.md): output rows per lane, lanes beside each other on output rows, columns per workgroup, the place of a format's
-  /// table, tiles, heads and rows of attention per workgroup; never in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
+  /// table, tiles, heads and rows of attention per workgroup; never in K_LANES, which are here those of a long K. Throws unsupported for
+  /// formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
   /// Tiles by their edge. Only one on cooperative matrices, whose sums depend on the device.
   std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;

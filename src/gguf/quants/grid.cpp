@@ -58,7 +58,7 @@ void expand_iq2_xxs(const std::byte* block, float* out) {
     const std::byte* rows = block + 2 + 8 * b;
     const std::uint32_t signs = load32(rows + 4);
     for (std::size_t l = 0; l < 4; ++l)
-      expand_row<2>(&iq2_xxs_grid[2u * byte_at(rows, l)], eight_signs(signs >> 7 * l), d * four_bits(signs >> 28) * 0.25f,
+      expand_row<2>(&iq2_xxs_grid[std::size_t{2} * byte_at(rows, l)], eight_signs(signs >> 7 * l), d * four_bits(signs >> 28) * 0.25f,
                     out + 32 * b + 8 * l);
   }
 }
@@ -68,7 +68,7 @@ void expand_iq2_xs(const std::byte* block, float* out) {
   const float d = half_at(block);
   for (std::size_t l = 0; l < 32; ++l) {
     const unsigned code = load16(block + 2 + 2 * l), scale = byte_at(block, 66 + l / 4) >> (l % 4 < 2 ? 0 : 4);
-    expand_row<2>(&iq2_xs_grid[2 * (code & 511u)], eight_signs(code >> 9), d * four_bits(scale) * 0.25f, out + 8 * l);
+    expand_row<2>(&iq2_xs_grid[std::size_t{2} * (code & 511u)], eight_signs(code >> 9), d * four_bits(scale) * 0.25f, out + 8 * l);
   }
 }
 
@@ -78,7 +78,7 @@ void expand_iq2_s(const std::byte* block, float* out) {
   for (std::size_t l = 0; l < 32; ++l) {
     const unsigned row = byte_at(block, 2 + l) | (byte_at(block, 66 + l / 4) >> l % 4 * 2 & 3u) << 8;
     const unsigned scale = byte_at(block, 74 + l / 4) >> (l % 4 < 2 ? 0 : 4);
-    expand_row<2>(&iq2_s_grid[2 * row], byte_at(block, 34 + l), d * four_bits(scale) * 0.25f, out + 8 * l);
+    expand_row<2>(&iq2_s_grid[std::size_t{2} * row], byte_at(block, 34 + l), d * four_bits(scale) * 0.25f, out + 8 * l);
   }
 }
 
