@@ -84,17 +84,18 @@ uvec2 store_block(uint format, bool is_v, uint head_quad, uint first, uint posit
     values[i] = is_v ? own : rotated(own, head_quad, first + 4u * i, push.k_row + position);
   }
   const BlockScale block = block_scale(format, values);
-  if (format == KV_FORMAT_Q8_0) {
-    [[unroll]] for (uint i = 0; i < quads; ++i) store_word(is_v, at + i, pack_bytes(four_codes(format, values[i], block)));
-    return uvec2(block.scale, 0u);
+  uint word = 0u, fifths = 0u;
+  [[unroll]] for (uint i = 0; i < quads; ++i) {
+    const uvec4 codes = four_codes(format, values[i], block);
+    if (format == KV_FORMAT_Q8_0) {
+      store_word(is_v, at + i, pack_bytes(codes));
+    } else {
+      word = (i & 1u) == 0u ? pack_nibbles(codes) : word | pack_nibbles(codes) << 16;
+      if ((i & 1u) == 1u) store_word(is_v, at + i / 2u, word);
+      fifths |= pack_fifths(codes) << (4u * i);
+    }
   }
-  uint fifths = 0u;
-  [[unroll]] for (uint i = 0; i < quads / 2u; ++i) {
-    const uvec4 low = four_codes(format, values[2u * i], block), high = four_codes(format, values[2u * i + 1u], block);
-    store_word(is_v, at + i, pack_nibbles(low) | pack_nibbles(high) << 16);
-    fifths |= (pack_fifths(low) | pack_fifths(high) << 4) << (8u * i);
-  }
-  return uvec2(block.scale | block.minimum << 16, fifths);
+  return format == KV_FORMAT_Q5_1 ? uvec2(block.scale | block.minimum << 16, fifths) : uvec2(block.scale, 0u);
 }
 
 uint block_pairs() { return (push.head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOCK); }
@@ -132,10 +133,7 @@ void store(uint index, uint row) {
   if (index >= q_quads + k_count + v_count) return;
   const bool is_v = index >= q_quads + k_count;
   if (index >= q_quads && kv_has_blocks(is_v ? V_FORMAT : K_FORMAT)) {
-    const uint pair = index - q_quads - (is_v ? k_count : 0u);
-    // One call where it serves both: devices that execute all branches pay for each.
-    if (kv_has_blocks(K_FORMAT) && (K_FORMAT == V_FORMAT || !is_v)) store_blocks(K_FORMAT, is_v, pair, row);
-    else if (kv_has_blocks(V_FORMAT)) store_blocks(V_FORMAT, true, pair, row);
+    store_blocks(is_v ? V_FORMAT : K_FORMAT, is_v, index - q_quads - (is_v ? k_count : 0u), row);
     return;
   }
   uint quad = index;
