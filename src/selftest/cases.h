@@ -44,10 +44,10 @@ std::vector<Case> attention_prefill_cases(const Scope& scope);
 std::vector<Case> swiglu_cases(const Scope& scope);
 std::vector<Case> keep_rows_cases(const Scope& scope);
 std::vector<Case> move_kv_cases(const Scope& scope);
-std::vector<Case> cosine_cases(const Scope& scope);  ///< cosine and cosine_sum
-std::vector<Case> argmax_cases(const Scope& scope);  ///< argmax and argmax_merge
+std::vector<Case> cosine_cases(const Scope& scope);      ///< cosine and cosine_sum
+std::vector<Case> argmax_cases(const Scope& scope);      ///< argmax and argmax_merge
 std::vector<Case> candidates_cases(const Scope& scope);  ///< candidate_groups and candidates
-std::vector<Case> round_cases(const Scope& scope);   ///< advance and accept
+std::vector<Case> round_cases(const Scope& scope);       ///< advance and accept
 std::vector<Case> random_fill_cases(const Scope& scope);
 /// Passes of 1..16 rows give every row the bits that it gets alone, whatever its place (the numerics contract).
 std::vector<Case> invariance_cases(const Scope& scope);
@@ -62,7 +62,7 @@ Depth depth_of(const Scope& scope, gguf::Type format);
 /// All that the device's own layouts and tiers need at a depth.
 Scope scope_of(const vk::Device& device, Depth depth);
 /// As run() of selftest.h; `prepare` may change the kernels (kernels::Library::replace) before the first case.
-std::vector<Result> run(std::shared_ptr<vk::Device> device, const Scope& scope, const std::function<void(const Result&)>& progress,
+std::vector<Result> run(const std::shared_ptr<vk::Device>& device, const Scope& scope, const std::function<void(const Result&)>& progress,
                         const std::function<void(kernels::Library&)>& prepare);
 
 }  // namespace skipstone::selftest

@@ -22,9 +22,8 @@ std::vector<Case> all_cases(const Scope& scope) {
   return all;
 }
 
-std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress) {
-  const Scope scope = scope_of(*device, depth);
-  return run(std::move(device), scope, progress, {});
+std::vector<Result> run(const std::shared_ptr<vk::Device>& device, Depth depth, const std::function<void(const Result&)>& progress) {
+  return run(device, scope_of(*device, depth), progress, {});
 }
 
 Depth depth_of(const Scope& scope, gguf::Type format) {
@@ -39,7 +38,7 @@ Scope scope_of(const vk::Device& device, Depth depth) {
   return {.depth = depth, .tuning = device.tuning(), .tier = std::min(device.caps().tier(), kernels::built_tier())};
 }
 
-std::vector<Result> run(std::shared_ptr<vk::Device> device, const Scope& scope, const std::function<void(const Result&)>& progress,
+std::vector<Result> run(const std::shared_ptr<vk::Device>& device, const Scope& scope, const std::function<void(const Result&)>& progress,
                         const std::function<void(kernels::Library&)>& prepare) {
   // Replaced kernels stay out of the cache on disk, whose name says which kernels it holds.
   kernels::Library library(device, prepare ? "" : env::cache_directory());

@@ -22,7 +22,7 @@ struct Result {
 enum class Depth { quick, full };  ///< quick: a few seconds on any device, every kernel and format at least once, rows 1..16
 
 /// Runs all cases; `progress` is called after each. Errors of single cases become results, a lost device is thrown.
-std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress);
+std::vector<Result> run(const std::shared_ptr<vk::Device>& device, Depth depth, const std::function<void(const Result&)>& progress);
 
 /// Device-to-device copy bandwidth in bytes per second (read + written), median of several, on buffers larger than caches.
 double copy_bandwidth(std::shared_ptr<vk::Device> device);
