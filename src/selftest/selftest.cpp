@@ -27,10 +27,11 @@ std::vector<Result> run(const std::shared_ptr<vk::Device>& device, Depth depth, 
 }
 
 Depth depth_of(const Scope& scope, gguf::Type format) {
-  // Floats, codes with a scale, with a minimum and fifth bits, a codebook, super-blocks with minima and without, grids, pairs of four.
+  // Floats, codes with a scale, with a minimum and fifth bits, a codebook, super-blocks with minima and without, grids, scales of a byte,
+  // two bits, pairs of four.
   using gguf::Type;
-  constexpr std::array sampled = {Type::f16,  Type::q8_0,  Type::q5_1,  Type::iq4_nl,     Type::q4_k,
-                                  Type::q6_k, Type::iq3_s, Type::iq1_m, Type::sparse_q8_0};
+  constexpr std::array sampled = {Type::f16,   Type::q8_0,  Type::q5_1,  Type::iq4_nl, Type::q4_k,       Type::q6_k,
+                                  Type::iq3_s, Type::iq1_m, Type::nvfp4, Type::tq2_0,  Type::sparse_q8_0};
   return scope.sample && std::ranges::find(sampled, format) == sampled.end() ? Depth::quick : scope.depth;
 }
 
