@@ -13,6 +13,7 @@ layout(std430, set = 0, binding = EMBED_OUT) writeonly buffer Out { vec4 result[
 #define STEP_STATE_BINDING EMBED_STATE
 #include "lib/step_state.glsl"
 
+const uint SHARED_TABLE = 0;   // a workgroup reads little
 #define WEIGHTS_BINDING EMBED_WEIGHTS
 #define SCALES_BINDING EMBED_SCALES
 #include "lib/quant.glsl"

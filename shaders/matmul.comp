@@ -17,6 +17,7 @@ MATMUL_SPEC(SK_CONSTANT)
 const uint ACROSS = TILE_N / LANE_N, DOWN = TILE_M / LANE_M;
 
 void main() {
+  prepare_table();
   const uint lane_n = gl_LocalInvocationID.x % ACROSS, lane_m = gl_LocalInvocationID.x / ACROSS;
   const uint first_row = gl_WorkGroupID.x * TILE_N, first_column = gl_WorkGroupID.y * TILE_M;
 

@@ -24,6 +24,7 @@ const uint LANES_PER_SUBGROUP = LANES / SUBGROUPS;
 shared float finished[SUBGROUPS * MATRIX];   // one matrix of sums per subgroup on its way out
 
 void main() {
+  prepare_table();
   const uint part_n = gl_SubgroupID % PARTS_N * PART_N, part_m = gl_SubgroupID / PARTS_N * PART_M;
   const uint first_row = gl_WorkGroupID.x * TILE_N, first_column = gl_WorkGroupID.y * TILE_M;
 

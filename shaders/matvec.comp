@@ -59,6 +59,7 @@ void reduce() {
 }
 
 void main() {
+  prepare_table();
   const uint lane = gl_LocalInvocationID.x;
   const uint k_lane = lane % K_LANES, row_lane = lane / K_LANES;
   const uint first_column = gl_WorkGroupID.y * COLS;

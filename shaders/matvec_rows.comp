@@ -92,6 +92,7 @@ void store_largest(uint c, uint column) {
 }
 
 void main() {
+  prepare_table();
   const uint first_column = gl_WorkGroupID.y * COLS;
   uint first_unit[ROWS];
   [[unroll]] for (uint r = 0; r < ROWS; ++r) first_unit[r] = unit_of(matrix_row(output_row(r), r >= ROWS_OUT), 0u, push.blocks);

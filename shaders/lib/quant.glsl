@@ -1,9 +1,10 @@
-// One file per weight format; define WEIGHTS_BINDING and SCALES_BINDING first. Each gives:
+// One file per weight format; define WEIGHTS_BINDING, SCALES_BINDING and SHARED_TABLE first. Each gives:
 //   Block                      the raw words of 32 weights of one row
 //   UNIT                       32-weight blocks that are stored together: 1, 8 for super-blocks of 256, 2 for SPARSE_Q8_0
 //   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
 //   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
+//   prepare_table()            to be called first, by all lanes; empty for formats without a table (lib/quant/table.glsl)
 // Device layout (src/gguf/quants/ makes it): plane 0, `weights`, holds the codes of all units, in whole 16-byte words; plane 1, `scales`,
 // a format's other data, as many bytes a unit as its row in src/gguf/weight_formats.def says. Formats without plane 1 ignore it.
 // With USE_TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
@@ -56,6 +57,13 @@ uint nibbles(uvec4 words, uint group) {
 uint pairs(uvec2 words, uint group) { return ((group < 4u ? words.x : words.y) >> (2u * (group & 3u))) & 0x03030303u; }
 uint bits(uint word, uint group) { return (word >> group) & 0x01010101u; }
 
+// The block's part of a 16-byte word with two words or one word for each block.
+uvec2 pair_of(uvec4 words, uint block) { return (block & 1u) == 0u ? words.xy : words.zw; }
+uint word_of(uvec4 words, uint block) {
+  const uvec2 two = pair_of(words, block >> 1);
+  return (block & 1u) == 0u ? two.x : two.y;
+}
+
 // The two 6-bit numbers of block `block` of a super-block, whose header has them in its last three words.
 uvec2 six_bits(uvec4 header, uint block) {
   const uint low = ((block & 4u) == 0u ? header.y : header.z) >> (8u * (block & 3u));
@@ -65,6 +73,9 @@ uvec2 six_bits(uvec4 header, uint block) {
 
 // The variant's file of lib/quant/ (shaders/CMakeLists.txt).
 #include "weight_format.glsl"
+#if !defined(HAS_TABLE)
+void prepare_table() {}
+#endif
 
 // The unit that holds block `block` of row `row`, in rows of `blocks` blocks; the units of INTERLEAVE rows alternate, so that lanes side by
 // side on rows read side by side. Define INTERLEAVE first.

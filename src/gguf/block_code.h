@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gguf/traits.h"
 
@@ -35,6 +36,11 @@ struct BlockCode {
   /// Rounds weights, which Traits::largest admits, to `count` blocks. `importance`: by how much each weight's squared error counts, above 0;
   /// nullptr: all alike. nullptr for formats that are not written.
   void (*round)(const float* weights, std::size_t count, std::byte* blocks, const float* importance);
+  /// What the codes of all blocks look up (a grid): the words at the beginning of plane 1, before the units, in multiples of 256 bytes.
+  /// Mostly none.
+  std::span<const std::uint32_t> table = {};
+  /// Whether the scale of a block is a finite number, which loading asks. nullptr: it does not ask.
+  bool (*finite)(const std::byte* block) = nullptr;
 };
 
 /// Throws unsupported for types without kernels.

@@ -12,6 +12,7 @@ namespace skipstone::kernels {
 /// LANES, K_LANES, ROWS and COLS of the skinny matrix kernels (shaders/abi/matvec.h).
 struct MatvecChoice {
   std::uint32_t lanes = 0, k_lanes = 0, rows = 0, columns = 0;
+  bool shared_table = false;  ///< SHARED_TABLE; only of formats with a table
   bool operator==(const MatvecChoice&) const = default;
 };
 

@@ -68,7 +68,7 @@ Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part,
   Dispatch d;
   d.kernel = matvec_kernel(weights.format, select.tuning());
   d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, weights.interleave, fusion.norm ? 1u : 0u,
-                                      fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue});
+                                      fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue, choice.shared_table ? 1u : 0u});
   d.operands = matrix_operands(weights, part, x, y, fusion);
   d.operands.push_back({fusion.norm ? Resource{ResourceKind::weight, fusion.norm->weight_tensor} : x, Access::read});
   d.push = bytes(matrix_push(weights, part, fusion));
@@ -91,12 +91,14 @@ Dispatch half_rows(const Selector& select, Resource x, Resource out, std::uint32
 std::vector<std::uint32_t> tile_constants(const Selector& select, const MatmulChoice& tile, const Matrix& weights,
                                           const MatvecFusion& fusion) {
   const std::uint32_t bias = fusion.bias_tensor ? 1 : 0, residual = fusion.residual ? 1 : 0;
+  const std::uint32_t shared_table = shares_table(select, weights.format, tile) ? 1 : 0;
   if (tile.tier != vk::Tier::cooperative_matrix) {
-    return words(abi::MatmulSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, bias, residual, weights.interleave});
+    return words(
+        abi::MatmulSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, bias, residual, weights.interleave, shared_table});
   }
   const vk::MatrixShape& shape = select.caps().cooperative_matrix;
   return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias,
-                                      residual, weights.interleave});
+                                      residual, weights.interleave, shared_table});
 }
 
 std::vector<Dispatch> tiled(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
@@ -183,7 +185,8 @@ std::uint32_t argmax_partials(const Selector& select, std::uint32_t n, std::uint
 
 std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,
                              const std::string& label) {
-  const MatvecChoice choice = select.argmax(weights.k, rows);
+  MatvecChoice choice = select.argmax(weights.k, rows);
+  choice.shared_table = shares_table(select, weights.format, choice);
   const std::uint32_t partials = argmax_partials(select, weights.n, weights.k), range = choice.lanes / choice.k_lanes * choice.rows;
   const Resource partial{ResourceKind::argmax_partial};
   std::vector<Dispatch> result;

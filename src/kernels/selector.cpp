@@ -88,14 +88,22 @@ MatvecChoice built_in(const vk::Tuning& tuning, std::uint32_t rows_of_pass) {
   return {tuning.matvec_row_lanes * k_lanes, k_lanes, rows, columns};
 }
 
-bool fits(const vk::Caps& caps, const MatvecChoice& choice) {
+/// Shared memory of matvec.comp without a table: every lane's sums and squares, and the totals of `row_lanes` lanes.
+std::uint64_t shared_bytes(const MatvecChoice& choice, std::uint32_t row_lanes) {
   const std::uint64_t outputs = std::uint64_t{choice.rows} * choice.columns;
-  // Shared memory of matvec.comp: every lane's sums and squares, and the totals.
-  const std::uint64_t shared_words = choice.k_lanes == 1 ? 0
-                                                         : outputs * choice.lanes + std::uint64_t{choice.columns} * choice.k_lanes +
-                                                               outputs * choice.lanes / choice.k_lanes;
-  return outputs <= most_accumulators && choice.lanes <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
-         shared_words * 4 <= caps.max_shared_bytes;
+  return choice.k_lanes == 1 ? 0 : 4 * (outputs * choice.lanes + std::uint64_t{choice.columns} * choice.k_lanes + outputs * row_lanes);
+}
+
+bool fits(const vk::Caps& caps, const MatvecChoice& choice) {
+  return choice.rows * choice.columns <= most_accumulators &&
+         choice.lanes <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
+         shared_bytes(choice, choice.lanes / choice.k_lanes) <= caps.max_shared_bytes;
+}
+
+/// Whether the table fits beside the layout's own shared memory, for every K.
+bool table_fits(const Selector& select, gguf::Type format, const MatvecChoice& choice) {
+  const std::uint32_t most_row_lanes = choice.lanes / std::min(choice.k_lanes, select.tuning().matvec_least_k_lanes);
+  return shared_bytes(choice, most_row_lanes) + table_bytes(format) <= select.caps().max_shared_bytes;
 }
 
 }  // namespace
@@ -123,7 +131,22 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
       }
     }
   }
+  if (table_bytes(format) == 0) return all;
+  for (MatvecChoice& choice : all) choice.shared_table = shares_table(*this, format, choice);
+  // The table at its other place is tried with the built-in layout alone.
+  MatvecChoice other = all.front();
+  other.shared_table = !other.shared_table;
+  if (!other.shared_table || table_fits(*this, format, other)) all.push_back(other);
   return all;
+}
+
+bool shares_table(const Selector& select, gguf::Type format, const MatvecChoice& choice) {
+  return select.tuning().shared_tables && table_bytes(format) > 0 && table_fits(select, format, choice);
+}
+
+bool shares_table(const Selector& select, gguf::Type format, const MatmulChoice& tile) {
+  const std::uint32_t own = shared_bytes(tile, matrix_units(select.caps(), select.tuning()));
+  return select.tuning().shared_tables && table_bytes(format) > 0 && own + table_bytes(format) <= select.caps().max_shared_bytes;
 }
 
 std::uint32_t Selector::k_lanes(std::uint32_t blocks) const {

@@ -69,8 +69,8 @@ class Selector {
   std::uint32_t attention_split(std::uint32_t head_dim) const;
 
   /// All choices that the device supports, the built-in one first. They differ only in what no output's operations depend on
-  /// (docs/numerics.md): output rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of
-  /// attention per workgroup; never in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
+  /// (docs/numerics.md): output rows per lane, lanes beside each other on output rows, columns per workgroup, the place of a format's
+  /// table, tiles, heads and rows of attention per workgroup; never in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
   /// Tiles by their edge. Only one on cooperative matrices, whose sums depend on the device.
   std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
@@ -99,11 +99,15 @@ class Selector {
   Choices choices_;
 };
 
+/// Whether the kernel of this layout has the format's table in shared memory, where that was not measured.
+bool shares_table(const Selector& select, gguf::Type format, const MatvecChoice& choice);
+bool shares_table(const Selector& select, gguf::Type format, const MatmulChoice& tile);
+
 /// The highest tier whose kernels this build has.
 vk::Tier built_tier();
 
 /// Version of the lists of candidates: increment it when they change, so that older measurements are not used.
-inline constexpr std::uint32_t candidates_version = 4;
+inline constexpr std::uint32_t candidates_version = 5;
 
 /// Passes are recorded for these row counts only: those of the numerics contract, up to STEP_VERIFY_ROWS, and larger ones.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};

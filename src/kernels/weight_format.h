@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gguf/block_code.h"
 #include "gguf/traits.h"
 #include "kernels/kernel_ids.h"
 #include "vk/caps.h"
@@ -11,8 +12,8 @@
 
 namespace skipstone::kernels {
 
-/// Weights are stored in units. Plane 0 holds the codes of all units, plane 1 the format's other data: scales, minima, further bits. The
-/// bytes of a unit are defined in shaders/lib/quant/ and written by the format's BlockCode (gguf/block_code.h).
+/// Weights are stored in units. Plane 0 holds the codes of all units, plane 1 the format's other data: its table, if it has one, then scales,
+/// minima, further bits. The bytes of a unit are defined in shaders/lib/quant/ and written by the format's BlockCode (gguf/block_code.h).
 struct WeightFormat {
   gguf::Type type;
   std::uint32_t unit;         ///< weights: a block of the file, at least 32
@@ -29,6 +30,11 @@ const WeightFormat& weight_format(gguf::Type type);
 /// The skinny and the tiled matrix kernel of a format for a device's tuning and a tier.
 KernelId matvec_kernel(gguf::Type format, const vk::Tuning& tuning);
 KernelId matmul_kernel(gguf::Type format, vk::Tier tier);
+
+/// Bytes of the table at the beginning of plane 1 (gguf::BlockCode::table); mostly 0.
+inline std::uint32_t table_bytes(gguf::Type format) {
+  return static_cast<std::uint32_t>(gguf::block_code(format).table.size_bytes());
+}
 
 /// Units of a row of `k` weights, which is padded to whole ones.
 std::uint64_t units_of_row(const WeightFormat& format, std::uint32_t k);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/status.h"
 #include "gguf/block_code.h"
 #include "kernels/operations.h"
 #include "kernels/weight_format.h"
@@ -17,6 +18,7 @@ class Repacking {
  public:
   Repacking(const gguf::Tensor& like, std::uint64_t rows, std::uint32_t interleave)
       : format_(kernels::weight_format(like.type)),
+        code_(gguf::block_code(like.type)),
         units_(kernels::units_of_row(format_, static_cast<std::uint32_t>(like.row_length()))),
         interleave_(interleave) {
     const std::uint64_t all = kernels::padded_rows(rows, interleave) * units_;
@@ -24,9 +26,10 @@ class Repacking {
     planes_.scales.resize(kernels::plane_bytes(all, format_.scale_bytes));
   }
 
-  /// `source` becomes row `row` of the planes.
-  void put(std::uint64_t row, const std::byte* source, std::uint64_t source_bytes) {
-    const auto repack = gguf::block_code(format_.type).repack;
+  /// `source` becomes row `row` of the planes. False if a scale that is checked is not finite.
+  bool put(std::uint64_t row, const std::byte* source, std::uint64_t source_bytes) {
+    const auto repack = code_.repack;
+    const auto finite = code_.finite;
     const std::uint64_t source_unit = repack == nullptr ? format_.quant_bytes : source_bytes / units_;
     for (std::uint64_t u = 0; u < units_; ++u) {
       const std::uint64_t unit = (row / interleave_ * units_ + u) * interleave_ + row % interleave_, at = u * source_unit;
@@ -34,15 +37,18 @@ class Repacking {
       if (repack == nullptr) {  // the last unit of a row of floats may be a part of one
         std::memcpy(quants, source + at, std::min<std::uint64_t>(source_unit, source_bytes - at));
       } else {
+        if (finite != nullptr && !finite(source + at)) return false;
         repack(source + at, quants, planes_.scales.data() + unit * format_.scale_bytes);
       }
     }
+    return true;
   }
 
   Planes take() { return std::move(planes_); }
 
  private:
   const kernels::WeightFormat& format_;
+  const gguf::BlockCode& code_;
   std::uint64_t units_;
   std::uint32_t interleave_;
   Planes planes_;
@@ -63,7 +69,10 @@ Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t 
     for (std::uint64_t row = from; row < to; ++row) {
       const std::uint64_t in_piece = (row - from) % at_once;
       if (in_piece == 0) piece = matrix->data.view((row - above) * row_bytes, std::min(at_once, to - row) * row_bytes, buffer);
-      repacking.put(row - first, piece.data() + in_piece * row_bytes, row_bytes);
+      if (!repacking.put(row - first, piece.data() + in_piece * row_bytes, row_bytes)) {
+        fail(Code::bad_file, "Tensor '{}' of type {} has a scale in row {} that is not finite; the file is damaged.",
+             gguf::escaped(matrix->name), gguf::traits(matrix->type).name, row - above);
+      }
     }
     above += matrix->rows();
   }

@@ -185,7 +185,8 @@ std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
 
 std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
   if (vector) return 0;
-  return kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).scale_bytes);
+  const std::uint64_t units = kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).scale_bytes);
+  return kernels::table_bytes(matrix.format) + units;
 }
 
 std::uint64_t TensorPlace::bytes() const {

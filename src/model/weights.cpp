@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gguf/block_code.h"
 #include "gguf/gguf.h"
 #include "kernels/weight_format.h"
 #include "model/random_weights.h"
@@ -21,12 +22,14 @@ void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t p
   const kernels::WeightFormat& format = kernels::weight_format(place.matrix.format);
   const std::uint32_t interleave = place.matrix.interleave;
   const std::uint64_t units = kernels::units_of_row(format, place.matrix.k), whole = interleave * piece_groups;
+  const std::span<const std::byte> table = std::as_bytes(gguf::block_code(format.type).table);
+  if (!table.empty()) uploader.upload(table, scales.part(0, table.size()));
   const std::uint64_t step = std::max(whole, piece_bytes / (units * format.quant_bytes) / whole * whole);
   for (std::uint64_t first = 0; first < range.rows; first += step) {
     const std::uint64_t rows = std::min<std::uint64_t>(step, range.rows - first);
     const Planes planes = repack_rows(place.sources, range.first + first, rows, interleave);
     uploader.upload(planes.quants, quants.part(first * units * format.quant_bytes, planes.quants.size()));
-    if (scales) uploader.upload(planes.scales, scales.part(first * units * format.scale_bytes, planes.scales.size()));
+    if (scales) uploader.upload(planes.scales, scales.part(table.size() + first * units * format.scale_bytes, planes.scales.size()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gguf/traits.h"
 #include "kernels/library.h"
 #include "selftest/selftest.h"
 
@@ -25,6 +26,8 @@ struct Scope {
   Depth depth = Depth::quick;
   vk::Tuning tuning;
   vk::Tier tier = vk::Tier::base;  ///< the highest that device and build have
+  /// At full depth: one weight format of each kind of layout has all cases, the others have those of quick and one of each layout of lanes.
+  bool sample = false;
   bool all_rows = false;  ///< every weight format with 1 to 32 rows, also on CPU devices, whose drivers take minutes to compile that
 };
 
@@ -53,8 +56,13 @@ std::vector<Case> position_invariance_cases(const Scope& scope);  ///< of operat
 /// All of them, in this order.
 std::vector<Case> all_cases(const Scope& scope);
 
+/// The depth at which a weight format has its cases.
+Depth depth_of(const Scope& scope, gguf::Type format);
+
+/// All that the device's own layouts and tiers need at a depth.
+Scope scope_of(const vk::Device& device, Depth depth);
 /// As run() of selftest.h; `prepare` may change the kernels (kernels::Library::replace) before the first case.
-std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress,
+std::vector<Result> run(std::shared_ptr<vk::Device> device, const Scope& scope, const std::function<void(const Result&)>& progress,
                         const std::function<void(kernels::Library&)>& prepare);
 
 }  // namespace skipstone::selftest

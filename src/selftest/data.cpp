@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/philox.h"
+#include "gguf/block_code.h"
 #include "kernels/weight_format.h"
 #include "model/repack.h"
 
@@ -107,7 +108,10 @@ kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t pa
     if (!planes.scales.empty()) {
       kernels::Resource scales = quants;
       scales.plane = 1;
-      bench.put(scales, planes.scales);
+      const std::span<const std::byte> table = std::as_bytes(gguf::block_code(matrix.type).table);
+      std::vector<std::byte> plane(table.begin(), table.end());
+      plane.insert(plane.end(), planes.scales.begin(), planes.scales.end());
+      bench.put(scales, plane);
     }
     first += rows;
   }

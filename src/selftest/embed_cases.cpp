@@ -56,8 +56,9 @@ std::vector<Case> embed_cases(const Scope& scope) {
   std::vector<Case> cases;
   for (const gguf::Type format : formats()) {
     add(cases, format, odd_row(format), 5);
-    if (scope.depth == Depth::full || format == gguf::Type::q8_0) add(cases, format, odd_row(format), 3, 1, 27.7f);
-    if (scope.depth == Depth::quick) continue;
+    const Depth depth = depth_of(scope, format);
+    if (depth == Depth::full || format == gguf::Type::q8_0) add(cases, format, odd_row(format), 3, 1, 27.7f);
+    if (depth == Depth::quick) continue;
     add(cases, format, whole_blocks(format, 32), 1);
     add(cases, format, whole_blocks(format, 1056), 16);
     add(cases, format, whole_blocks(format, 96), STEP_MAX_ROWS);

@@ -190,7 +190,7 @@ std::vector<Case> invariance_cases(const Scope& scope) {
   // CPU drivers take seconds to compile a wide bucket: there one dense format has them all, and the sparse ones, unless asked for.
   const bool own_layout_is_gpus = scope.tuning.matvec_k_lanes == scope.tuning.lanes;
   for (const gguf::Type format : formats()) {
-    if (depth == Depth::quick && format != gguf::Type::q8_0) continue;
+    if (depth_of(scope, format) == Depth::quick && format != gguf::Type::q8_0) continue;
     const bool all = scope.all_rows || own_layout_is_gpus || format == gguf::Type::q8_0 || gguf::is_sparse(format);
     const std::uint32_t most = all ? STEP_VERIFY_ROWS : 4;
     cases.push_back({"matvec", "invariance matvec " + suffix(format),
@@ -205,7 +205,7 @@ std::vector<Case> invariance_cases(const Scope& scope) {
                      }});
   }
   for (const gguf::Type format : formats()) {
-    const bool wanted = depth == Depth::full || format == gguf::Type::q8_0;
+    const bool wanted = depth_of(scope, format) == Depth::full || format == gguf::Type::q8_0;
     if (!wanted || format == gguf::Type::f32 || scope.tier != vk::Tier::cooperative_matrix) continue;
     cases.push_back({"matmul", "invariance matrix columns " + suffix(format),
                      [=](Bench& bench) { return check_matrix_columns(bench, format, depth == Depth::quick ? 16 : STEP_VERIFY_ROWS); }});

@@ -153,7 +153,7 @@ std::vector<Case> matmul_cases(const Scope& scope) {
     const std::uint32_t odd_k = gguf::traits(format).block == 1 ? 76 : whole_blocks(format, 96);
     for (const vk::Tier tier : tiers_of(scope, format)) {
       // 50 outputs leave the second tile ragged. In full with every part of the epilogue instead, for drivers take long to compile each.
-      const bool full = scope.depth == Depth::full;
+      const bool full = depth_of(scope, format) == Depth::full;
       add(cases, tier, 32, {.format = format, .n = 50, .k = odd_k, .rows = 32, .bias = full, .residual = full, .parts = full ? 2u : 1u});
       if (full && (format == gguf::Type::f16 || format == gguf::Type::q8_0)) add_full(cases, format, tier);
     }

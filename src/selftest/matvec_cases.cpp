@@ -35,6 +35,7 @@ kernels::Selector selector_for(const Bench& bench, Layout layout) {
   if (layout == Layout::shared_k || layout == Layout::mixed) {
     tuning.matvec_k_lanes = layout == Layout::shared_k ? tuning.lanes : 2;
     tuning.matvec_row_lanes = tuning.lanes / tuning.matvec_k_lanes;
+    if (layout == Layout::mixed) tuning.shared_tables = !tuning.shared_tables;
   }
   return kernels::Selector(bench.caps(), tuning);
 }
@@ -84,14 +85,15 @@ std::vector<Case> matvec_cases(const Scope& scope) {
   std::vector<Case> cases;
   for (const gguf::Type format : formats()) {
     const std::uint32_t odd_k = odd_row(format);
+    const Depth depth = depth_of(scope, format);
     add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 1});
     // Wide buckets take drivers long to compile: one format has them all, the others in the invariance cases.
-    if (scope.depth == Depth::full || format == gguf::Type::q8_0) {
+    if (depth == Depth::full || format == gguf::Type::q8_0) {
       add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 3, .bias = true, .residual = true});
     }
     if (format == gguf::Type::q8_0)
       add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 2, .norm = true, .activation = Activation::gated_silu});
-    if (scope.depth == Depth::quick) continue;
+    if (depth == Depth::quick) continue;
     add(cases, {.format = format, .n = 1, .k = whole_blocks(format, 32), .rows = 1});
     add(cases, {.format = format, .n = 259, .k = 1024, .rows = 1});
     add(cases, {.format = format, .n = 77, .k = odd_k, .rows = 1, .parts = 3});

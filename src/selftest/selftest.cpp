@@ -1,6 +1,7 @@
 #include "selftest/selftest.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "base/env.h"
@@ -22,16 +23,29 @@ std::vector<Case> all_cases(const Scope& scope) {
 }
 
 std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress) {
-  return run(std::move(device), depth, progress, {});
+  const Scope scope = scope_of(*device, depth);
+  return run(std::move(device), scope, progress, {});
 }
 
-std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress,
+Depth depth_of(const Scope& scope, gguf::Type format) {
+  // Floats, codes with a scale, with a minimum and fifth bits, a codebook, super-blocks with minima and without, grids, pairs of four.
+  using gguf::Type;
+  constexpr std::array sampled = {Type::f16,  Type::q8_0,  Type::q5_1,  Type::iq4_nl,     Type::q4_k,
+                                  Type::q6_k, Type::iq3_s, Type::iq1_m, Type::sparse_q8_0};
+  return scope.sample && std::ranges::find(sampled, format) == sampled.end() ? Depth::quick : scope.depth;
+}
+
+Scope scope_of(const vk::Device& device, Depth depth) {
+  return {.depth = depth, .tuning = device.tuning(), .tier = std::min(device.caps().tier(), kernels::built_tier())};
+}
+
+std::vector<Result> run(std::shared_ptr<vk::Device> device, const Scope& scope, const std::function<void(const Result&)>& progress,
                         const std::function<void(kernels::Library&)>& prepare) {
   // Replaced kernels stay out of the cache on disk, whose name says which kernels it holds.
   kernels::Library library(device, prepare ? "" : env::cache_directory());
   if (prepare) prepare(library);
   std::vector<Result> results;
-  for (const Case& item : all_cases({depth, device->tuning(), std::min(device->caps().tier(), kernels::built_tier())})) {
+  for (const Case& item : all_cases(scope)) {
     Result result{item.operation, item.name, false, ""};
     Bench bench(device, library);
     try {

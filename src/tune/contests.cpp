@@ -21,7 +21,8 @@ constexpr Resource x_buffer{ResourceKind::normed}, y_buffer{ResourceKind::scratc
 constexpr std::uint32_t prompt_rows = 64;  // results of the skinny kernels at this size hold for every larger bucket
 
 std::string text(const kernels::MatvecChoice& c) {
-  return fmt::format("{} rows x {} columns, {} x {} lanes", c.rows, c.columns, c.lanes / c.k_lanes, c.k_lanes);
+  return fmt::format("{} rows x {} columns, {} x {} lanes{}", c.rows, c.columns, c.lanes / c.k_lanes, c.k_lanes,
+                     c.shared_table ? ", shared table" : "");
 }
 std::string text(std::uint32_t tile) { return fmt::format("{} x {} tile", tile, tile); }
 std::string text(const kernels::AttentionChoice& c) { return fmt::format("{} heads x {} rows, {} lanes", c.heads, c.rows, c.lanes); }

@@ -122,6 +122,7 @@ Json to_json(const kernels::Choices& choices) {
   Json matvec = Json::array(), matmul = Json::array(), attention = Json::array();
   for (const auto& [key, c] : choices.matvec) {
     matvec.push_back({{"format", gguf::traits(key.first).name}, {"rows", key.second}, {"choice", {c.lanes, c.k_lanes, c.rows, c.columns}}});
+    if (c.shared_table) matvec.back()["shared_table"] = true;
   }
   for (const auto& [key, tile] : choices.matmul) {
     matmul.push_back({{"format", gguf::traits(key.format).name}, {"shape", {key.n, key.bucket}}, {"choice", Json::array({tile})}});
@@ -137,7 +138,8 @@ kernels::Choices choices_from(const Json& document) {
   for (const Json& entry : entries(document, "matvec")) {
     const auto key = matrix_key(entry);
     const auto v = numbers<4>(entry, "choice");
-    if (key && v) choices.matvec[*key] = {(*v)[0], (*v)[1], (*v)[2], (*v)[3]};
+    if (key && v)
+      choices.matvec[*key] = {(*v)[0], (*v)[1], (*v)[2], (*v)[3], entry.contains("shared_table") && entry["shared_table"] == true};
   }
   for (const Json& entry : entries(document, "matmul")) {
     const auto format = format_of(entry);

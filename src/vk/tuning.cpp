@@ -82,6 +82,7 @@ Tuning tuning_for(const Caps& caps) {
   tuning.interleave = on_rows ? tuning.matvec_row_lanes * tuning.matvec_rows : 1;
   // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).
   tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
+  tuning.shared_tables = !caps.is_cpu();  // shared memory is ordinary memory there
   tuning.tiled_prefill = row.tiled_prefill;
   tuning.prefill = row.prefill;
   // A CPU driver takes the cores that the host's sampler would have, and with usual filters it is slower (docs/results/sampling.md).

@@ -22,6 +22,7 @@ struct Tuning {
   std::uint32_t matvec_columns = 16;       ///< most columns per workgroup; passes of more rows take several
   /// Values that a lane may hold by the built-in choice: for each of its output rows a sum for every column, and about 4 for weights.
   std::uint32_t matvec_values = 48;
+  bool shared_tables = true;         ///< copy a weight format's table to shared memory; else read it where it is
   bool texels = false;               ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
   bool tiled_prefill = true;         ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
   Tier prefill = Tier::fp16;         ///< the highest tier that the tiled kernel may take

@@ -52,7 +52,9 @@ TEST(Kernels, AgreeWithTheOracle) {
   // Of lavapipe's widths 256 bits have every case; at 512 kernels differ in their lanes alone, and have one case of each kind.
   const bool quick = env::get("SKIPSTONE_TEST_DEVICE") == "lavapipe512" && !env::flag("SKIPSTONE_FULL_TESTS");
   const Depth depth = quick ? Depth::quick : Depth::full;
-  const std::vector<Result> results = run(device, depth, {});
+  Scope scope = scope_of(*device, depth);
+  scope.sample = fixtures::slow_device();
+  const std::vector<Result> results = run(device, scope, {}, {});
   for (const Result& result : results) EXPECT_TRUE(result.passed) << result.kernel << ": " << result.name << ": " << result.detail;
   expect_every_kernel(results, *device, depth);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
@@ -62,7 +64,7 @@ TEST(Kernels, AllFormatsHaveTheirBitsInAllRows) {
   if (!env::flag("SKIPSTONE_TEST_ALL_ROWS")) GTEST_SKIP() << "takes minutes on CPU drivers: SKIPSTONE_TEST_ALL_ROWS=1 runs it";
   const auto device = TestDevice::get().device;
   kernels::Library library(device, env::cache_directory());
-  Scope scope{Depth::full, device->tuning(), std::min(device->caps().tier(), kernels::built_tier())};
+  Scope scope = scope_of(*device, Depth::full);
   scope.all_rows = true;
   std::size_t formats = 0;
   for (const Case& item : invariance_cases(scope)) {
@@ -77,14 +79,15 @@ TEST(Kernels, AllFormatsHaveTheirBitsInAllRows) {
 TEST(Kernels, TheBrokenOneIsNamed) {
   if (fixtures::slow_device()) GTEST_SKIP() << fixtures::left_to_the_sweep << "; the host names it, alike on every device";
   std::set<std::string> failed, passed;
-  const auto results = run(TestDevice::get().device, Depth::quick, {},
+  const auto device = TestDevice::get().device;
+  const auto results = run(device, scope_of(*device, Depth::quick), {},
                            [](kernels::Library& library) { library.replace(kernels::KernelId::rms_norm, broken_rms_norm_spirv); });
   for (const Result& result : results) {
     (result.passed ? passed : failed).insert(result.kernel);
     EXPECT_EQ(result.passed, result.detail.empty()) << result.name;
   }
   EXPECT_EQ(failed, std::set<std::string>{"rms_norm"});
-  expect_every_kernel(results, *TestDevice::get().device, Depth::quick);
+  expect_every_kernel(results, *device, Depth::quick);
 }
 
 TEST(Kernels, ProgressMayStopTheRun) {

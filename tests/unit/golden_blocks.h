@@ -1,5 +1,5 @@
-// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them; and what rounding
-// to each format loses.
+// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them; and what
+// rounding to each format loses.
 #pragma once
 
 #include <cstdint>
@@ -82,6 +82,54 @@ inline const std::vector<GoldenBlock>& golden_blocks() {
        {-0x1.9f87000000000p+9f, -0x1.2110000000000p+7f, -0x1.3408400000000p+8f, 0x1.2607e00000000p+9f, -0x1.3d10c00000000p+10f,
         -0x1.0259800000000p+8f},
        0xb66cbdcbe370ebc6u},
+      {Type::iq4_xs,
+       "5bbe6a45ff789e82156ccc351b42415e8fc0dfe6646ad300f4d4e824fcb2731d93593cd1dea411398927c4cfe7a5d3da5275b741f81b6b"
+       "6cb4a608467ce5cce8a2a32227834e69d1fe51c35c81481908d29485c7a5d6aec25985c11eb326fd5c6888f96cce7aaf45ffa5b00a2578"
+       "c9d6142dcea62cf3ae012a79a06f57a93d2f1cca058d3ea49374",
+       {0x1.a113e00000000p+9f, -0x1.3bc9900000000p+10f, 0x1.0629c00000000p+9f, 0x1.7a59580000000p+11f, 0x1.1ad1800000000p+8f,
+        -0x1.fc70000000000p+6f},
+       0xc5558f24bc7e2c09u},
+      {Type::iq3_s,
+       "12347d0fbc14ceed5c68276cfe3701ed2ac1eb54b5bb20a088e05f6f5bf75293c18edff3004bc58de0ce06a8c85fca7bc40e6902e808e0"
+       "293a943641a6b62426d92c64e83ef3c413e65cb8db7ba30d4e9f19a70f6d1a7f08eaaf672a157e04ec646ac6f261fd00399094516d67a2",
+       {0x1.2510000000000p+1f, 0x1.3d7c000000000p+3f, -0x1.e870000000000p+1f, -0x1.86c0000000000p-1f, -0x1.c9e9000000000p+5f,
+        -0x1.55e8000000000p+2f},
+       0xbbb515349bb45de9u},
+      {Type::iq3_xxs,
+       "fa30f66ee75d7da36d5d11ad0eea234d421e007783cc90a94e9f2dd7da8786b93a0a4134ca7faf74d84fec9d6b7d786503b383e05ddee7"
+       "6360ef4f607b6f9aec16f5357ff8b21b18d63b21c2cd9b39b4ce02f0e895e2b4fc34d7db2eaa2a041b0421",
+       {-0x1.c9d8000000000p+1f, 0x1.c9d8000000000p+1f, 0x1.c9d8000000000p+1f, 0x1.5762000000000p+3f, 0x1.68cd000000000p+4f,
+        -0x1.81af000000000p+3f},
+       0x99fb6f8db9958203u},
+      {Type::iq2_s,
+       "303eaf1e3bf31b702e8053202185d733ce478d78e9e787fa9a4609dbee0e0bb23313b034f71170f20fe5f0466ed47205fd1321be3497d8"
+       "a948467438e9ea780381e81f3c37f1823f8937c30cc3d5cd5c434d",
+       {0x1.5a80000000000p+3f, 0x1.5a80000000000p+3f, -0x1.9fb9000000000p+7f, 0x1.3560000000000p+5f, -0x1.4e20000000000p+5f,
+        -0x1.bd80000000000p+3f},
+       0xb8b5046455bfcaf0u},
+      {Type::iq2_xs,
+       "0fafbe2d0f7fd48ed1cb04aeba67cc329cc799d0e1150879ee1d5201cf6e129b32386018ea2faaf939986283cf4615aef893091571806b"
+       "fda41a4a512c377f0860fdcc8ac209505a1b0e",
+       {-0x1.da3fd00000000p+3f, 0x1.60ee000000000p+1f, 0x1.60ee000000000p+1f, -0x1.da3fd00000000p+3f, -0x1.c3c0000000000p-4f,
+        -0x1.60ee000000000p-2f},
+       0x073e8942df9513e4u},
+      {Type::iq2_xxs,
+       "3ab600b53d3d311765b734f32edd709f4cab9818ba11821eb5e1949ad683d0e2042ebc65dedc028774d362d68bd2d9bffcc053be035070"
+       "15e26c4ca9a044ea2793ff",
+       {0x1.1e6c000000000p+3f, -0x1.1e6c000000000p+3f, -0x1.bf88c00000000p+4f, 0x1.1e6c000000000p+3f, -0x1.06aee00000000p+5f,
+        0x1.820c000000000p+3f},
+       0x2226b2fd50141509u},
+      {Type::iq1_s,
+       "e8bc791b4c69a769aea9797f031e3f521cbede27a824120289823645d39a837bd3547ec0073909c7473d48faf7a2f1aa4596",
+       {0x1.6140000000000p+0f, -0x1.3518000000000p+3f, 0x1.8d68000000000p+3f, 0x1.8d68000000000p+3f, 0x1.4b2c000000000p+4f,
+        0x1.d700000000000p-2f},
+       0xfb124891d122ac5eu},
+      {Type::iq1_m,
+       "47e372554d17ea5267a934947d65433a7108b0aa38cf0368aca397cdb31b78dca1076c4e8a46df09ad6b76a7fefc188c8545984dddd211"
+       "b4",
+       {-0x1.04a6000000000p+4f, 0x1.9574000000000p+3f, -0x1.5100000000000p-3f, 0x1.26e0000000000p+0f, 0x1.04a6000000000p+4f,
+        0x1.d9e8000000000p+2f},
+       0x7287014f8ecda745u},
   };
   return blocks;
 }
@@ -111,10 +159,10 @@ struct RoundingErrors {
 };
 
 inline constexpr RoundingErrors rounding_errors[] = {
-    {Type::f16, 0, 1 - 1e-6, 1 - 1e-9}, {Type::bf16, 0, 1 - 1e-5, 1 - 1e-7},    {Type::q8_0, 0, 1 - 4e-5, 1 - 1e-6},
-    {Type::q4_0, 0, 0.992, 0.9985},     {Type::q4_1, 0, 0.994, 0.999},          {Type::q5_0, 0, 0.998, 0.9997},
-    {Type::q5_1, 0, 0.9985, 0.9998},    {Type::iq4_nl, 0.0735, 0.993, 0.9985},  {Type::q2_k, 0.262, 0.92, 0.98},
-    {Type::q3_k, 0.144, 0.98, 0.995},   {Type::q4_k, 0.0709, 0.995, 0.999},     {Type::q5_k, 0.0350, 0.998, 0.9998},
+    {Type::f16, 0, 1 - 1e-6, 1 - 1e-9},    {Type::bf16, 0, 1 - 1e-5, 1 - 1e-7},   {Type::q8_0, 0, 1 - 4e-5, 1 - 1e-6},
+    {Type::q4_0, 0, 0.992, 0.9985},        {Type::q4_1, 0, 0.994, 0.999},         {Type::q5_0, 0, 0.998, 0.9997},
+    {Type::q5_1, 0, 0.9985, 0.9998},       {Type::iq4_nl, 0.0735, 0.993, 0.9985}, {Type::q2_k, 0.262, 0.92, 0.98},
+    {Type::q3_k, 0.144, 0.98, 0.995},      {Type::q4_k, 0.0709, 0.995, 0.999},    {Type::q5_k, 0.0350, 0.998, 0.9998},
     {Type::q6_k, 0.0177, 0.9995, 0.99995},
 };
 

@@ -98,6 +98,20 @@ TEST(KLanes, HangOnDeviceAndKAlone) {
   }
 }
 
+// The place of a table is measured where a format has one: in shared memory, if it fits, or where it is.
+TEST(Candidates, HaveATableAtBothPlaces) {
+  for (vk::Caps caps : {gpu(), cpu()}) {
+    const kernels::Selector select = selector(caps);
+    const auto with_table = select.matvec_candidates(Type::iq3_s, 1), without = select.matvec_candidates(Type::q8_0, 1);
+    EXPECT_EQ(with_table.size(), without.size() + 1);
+    EXPECT_EQ(with_table.front().shared_table, !caps.is_cpu());
+    EXPECT_EQ(with_table.back().shared_table, caps.is_cpu());
+    for (const kernels::MatvecChoice& choice : without) EXPECT_FALSE(choice.shared_table);
+    caps.max_shared_bytes = 1024;
+    for (const kernels::MatvecChoice& choice : selector(caps).matvec_candidates(Type::iq3_s, 1)) EXPECT_FALSE(choice.shared_table);
+  }
+}
+
 TEST(Choices, AreUsedWhereTheyAreCandidates) {
   kernels::Selector select = selector(gpu());
   const kernels::MatvecChoice built_in = select.matvec(Type::q8_0, long_k, 4), other = select.matvec_candidates(Type::q8_0, 4).back();
@@ -123,6 +137,7 @@ kernels::Choices some_choices() {
   kernels::Choices choices;
   choices.matvec[{Type::q8_0, 4}] = {32, 32, 2, 4};
   choices.matvec[{Type::f16, 1}] = {64, 32, 8, 1};
+  choices.matvec[{Type::iq3_s, 1}] = {64, 32, 8, 1, true};
   choices.matmul[{Type::q4_0, 576, 128}] = 64;
   choices.attention[{3, 64, 16}] = {32, 1};
   return choices;

@@ -1,28 +1,9 @@
+#include "lib/quant/codebook.glsl"
 const uint UNIT = 1;
-struct Block {
-  uvec4 words;
-  float scale;
-};
 
 Block load_block(uint unit, uint block) {
   Block raw;
   raw.words = weight_words(unit);
   raw.scale = scale_half(unit);
   return raw;
-}
-
-// The format's values -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 by code. A polynomial that is never
-// further than 0.44 from them, rounded, costs less than a table that lanes look up at different places. (Least-squares weights were adapted
-// until the largest error of a fourth degree was least.)
-vec4 values(vec4 code) {
-  vec4 v = fma(code, vec4(1.58604e-3), vec4(3.10864e-2));
-  v = fma(code, v, vec4(-1.37193));
-  v = fma(code, v, vec4(24.1738));
-  return roundEven(fma(code, v, vec4(-126.567)));
-}
-
-#define BLOCK_SCALE
-void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
-  a = values(codes(nibbles(block.words, 2u * part), 0.0));
-  b = values(codes(nibbles(block.words, 2u * part + 1u), 0.0));
 }

@@ -73,13 +73,24 @@ constexpr RandomPattern scale_and_minimum(std::uint32_t unit_halves, float minim
 /// Weights of a block of the formats that are no super-blocks.
 inline constexpr std::size_t block_weights = 32;
 
+inline std::uint8_t byte_at(const std::byte* from, std::size_t i) { return std::to_integer<std::uint8_t>(from[i]); }
 inline std::uint16_t load16(const std::byte* from) {
   std::uint16_t bits;
   std::memcpy(&bits, from, sizeof bits);
   return bits;
 }
+inline std::uint32_t load32(const std::byte* from) {
+  std::uint32_t bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return bits;
+}
 inline void store16(std::byte* to, std::uint16_t bits) { std::memcpy(to, &bits, sizeof bits); }
+inline void store32(std::byte* to, std::uint32_t bits) { std::memcpy(to, &bits, sizeof bits); }
 inline float half_at(const std::byte* from) { return half_to_float(load16(from)); }
+inline bool is_finite_half(std::uint32_t bits) { return (bits & 0x7c00u) != 0x7c00u; }
+/// BlockCode::finite of blocks that begin with their scale.
+inline bool begins_with_finite(const std::byte* block) { return is_finite_half(load16(block)); }
+
 
 // Fields of 32 weights on the device, as shaders/lib/quant.glsl takes them apart (four weights in the four bytes of a word at a time):
 // nibbles: 16 bytes; byte j has weight j in its low half and weight 16 + j in its high half (the order of Q4_0 in files);

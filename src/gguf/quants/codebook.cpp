@@ -1,4 +1,5 @@
-// IQ4_NL: {f16 scale, 16 bytes of codes as in Q4_0}; a code represents one of 16 unevenly spaced values.
+// IQ4_NL: {f16 scale, 16 bytes of codes as in Q4_0}; a code represents one of 16 unevenly spaced values. IQ4_XS: 256 weights {f16 scale,
+// the upper two bits of eight 6-bit scales, their lower four bits, the codes of eight blocks}; scales are stored plus 32.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,12 +22,23 @@ constexpr std::array<std::uint8_t, half_steps> nearest_codes = [] {
   return codes;
 }();
 
-void expand_iq4_nl(const std::byte* block, float* out) {
-  const float scale = half_at(block);
+void expand_codes(const std::byte* codes, float scale, float* out) {
   for (std::size_t i = 0; i < 16; ++i) {
-    const auto packed = std::to_integer<std::size_t>(block[2 + i]);
+    const auto packed = std::to_integer<std::size_t>(codes[i]);
     out[i] = scale * codebook_values[packed & 15];
     out[i + 16] = scale * codebook_values[packed >> 4];
+  }
+}
+
+void expand_iq4_nl(const std::byte* block, float* out) { expand_codes(block + 2, half_at(block), out); }
+
+void expand_iq4_xs(const std::byte* block, float* out) {
+  const float d = half_at(block);
+  const unsigned high = load16(block + 2);
+  const std::uint32_t low = load32(block + 4);
+  for (std::size_t b = 0; b < 8; ++b) {
+    const auto scale = static_cast<int>((low >> 4 * b & 15u) | (high >> 2 * b & 3u) << 4) - 32;
+    expand_codes(block + 8 + 16 * b, d * static_cast<float>(scale), out + 32 * b);
   }
 }
 
@@ -102,5 +114,11 @@ void round_iq4_nl(const float* weights, std::byte* block, const float* importanc
 
 constexpr BlockCode iq4_nl_code =
     code_of_blocks<Type::iq4_nl, expand_iq4_nl, split_block<2, 16>, round_iq4_nl>({random_bits, random_halves, 70.2});
+constexpr BlockCode iq4_xs_code = [] {
+  BlockCode code =
+      code_of_blocks<Type::iq4_xs, expand_iq4_xs, split_block<8, 128>>({random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0});
+  code.finite = begins_with_finite;
+  return code;
+}();
 
 }  // namespace skipstone::gguf

@@ -8,8 +8,6 @@ namespace {
 
 using SuperCodes = std::array<std::uint8_t, super_block_weights>;
 
-std::uint8_t byte_at(const std::byte* from, std::size_t i) { return std::to_integer<std::uint8_t>(from[i]); }
-
 // `bits` bits of every code, at `shift` in it. 2 bits: 64 bytes, four weights a byte. 1 bit: 32 bytes, bit j of byte l is of weight 32 j +
 // l. 4 bits: 128 bytes, in quarters of 64 weights (`nibbles_apart` 32), or halves of 128 weights where weight l shares its byte with l
 // + 64.

@@ -1,0 +1,40 @@
+// Matrices on their way to the device: a damaged scale is refused by the names of tensor and type.
+#include "model/repack.h"
+
+#include <gtest/gtest.h>
+
+#include "fixtures/failure.h"
+#include "gguf/block_code.h"
+
+namespace skipstone::model {
+namespace {
+
+TEST(Repack, RefusesScalesThatAreNotFinite) {
+  constexpr std::uint64_t rows = 5, blocks = 3;
+  std::size_t checked = 0;
+  for (const gguf::Traits& t : gguf::all_traits()) {
+    if (!t.runnable || gguf::block_code(t.type).finite == nullptr) continue;
+    std::vector<std::byte> bytes(rows * blocks * t.bytes);
+    gguf::Tensor tensor;
+    tensor.name = "blk.7.ffn_up.weight";
+    tensor.type = t.type;
+    tensor.dimensions = 2;
+    tensor.shape = {blocks * t.block, rows, 1, 1};
+    tensor.data = bytes;
+    const gguf::Tensor* const source = &tensor;
+    EXPECT_EQ(repack_rows(std::span(&source, 1), 0, rows, 4).quants.size() % 16, 0u) << t.name;
+    // All bits set: every scale is then no number, in whatever place it is.
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>((3 * blocks + 1) * t.bytes), t.bytes, std::byte{0xff});
+    tensor.data = bytes;
+    const fixtures::Failure failure = fixtures::failure_of([&] { repack_rows(std::span(&source, 1), 2, rows - 2, 4); });
+    EXPECT_EQ(failure.code, Code::bad_file) << t.name;
+    for (const std::string& part : {tensor.name, std::string(t.name), std::string("row 3")})
+      EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
+    repack_rows(std::span(&source, 1), 0, 3, 4);  // the rows before it
+    ++checked;
+  }
+  EXPECT_GE(checked, 8u);
+}
+
+}  // namespace
+}  // namespace skipstone::model
