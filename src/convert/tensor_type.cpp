@@ -142,6 +142,7 @@ Type type_of_values(FileType file, const Place& place, const MixFacts& facts, Ty
     case FileType::q5_k_m:
       return place.deserves_more() ? Type::q6_k : usual;
     case FileType::iq4_nl:
+    case FileType::iq4_xs:
       return shared ? Type::q5_k : usual;
     default:
       return usual;
@@ -163,6 +164,7 @@ Type type_of_down(FileType file, const Place& place, const MixFacts& facts, Type
     case FileType::q4_k_s:
       return first_eighth && !facts.falcon ? Type::q5_k : usual;
     case FileType::iq4_nl:
+    case FileType::iq4_xs:
       return first_eighth && !facts.importance ? Type::q5_k : usual;
     case FileType::q4_k_m:
       if (facts.falcon) return place.in_first(16) ? Type::q6_k : place.deserves_more() ? Type::q5_k : usual;
@@ -192,6 +194,7 @@ Type type_of_attention_output(FileType file, const MixFacts& facts, Type usual) 
     case FileType::q4_k_s:
     case FileType::q4_k_m:
     case FileType::iq4_nl:
+    case FileType::iq4_xs:
       return eight ? Type::q5_k : usual;
     default:
       return usual;
@@ -236,6 +239,8 @@ Type mixed_type(std::string_view name, std::span<const std::uint64_t> shape, Fil
 /// The replacement for rows that are no whole number of blocks, as in llama.cpp.
 Type with_smaller_blocks(Type type) {
   switch (type) {
+    case Type::iq4_xs:
+      return Type::iq4_nl;
     case Type::q2_k:
     case Type::q3_k:
       return Type::q4_0;

@@ -149,7 +149,7 @@ TEST_F(CliQuantize, ImportanceMatricesAreMeasuredAndUsed) {
   EXPECT_NE(run({"inspect", with}).out.find("quantize.imatrix.entries_count"), std::string::npos);
   EXPECT_EQ(run({"run", "-m", with, "-p", "Hello", "-n", "8"}).code, 0);
   expect_refused({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", matrix}, 2, "is there already");
-  expect_refused({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", file("out.gguf"), "-c", "256", "--chunks", "x"}, 2, "--chunks");
+  expect_refused({"imatrix", "-m", model(), "-f", file("text.txt"), "-o", file("out.gguf"), "-c", "1"}, 2, "at least 2 tokens");
   expect_refused({"imatrix", "-m", model(), "-f", file("none.txt"), "-o", file("out.gguf")}, 3, "none.txt");
   expect_refused({"imatrix", "-m", model(), "-f", model(), "-o", file("out.gguf")}, 2, "UTF-8");
   expect_refused({"quantize", model(), file("out.gguf"), "q4_0", "--imatrix", file("none.gguf")}, 3, "none.gguf");

@@ -94,8 +94,11 @@ TEST(TensorType, MixesGiveSomeMatricesMoreBits) {
 TEST(TensorType, ImportanceExpertsAndLayersWithoutValues) {
   const Shape matrix{512, 100}, stack{512, 100, 8};
   const MixFacts dense{20, 2, true}, measured{20, 2, true, 0, true}, mixtral{20, 4, false, 8}, many{20, 4, false, 64};
-  EXPECT_EQ(chosen(FileType::iq4_nl, "blk.1.ffn_down.weight", matrix, dense), Type::q5_k);
-  EXPECT_EQ(chosen(FileType::iq4_nl, "blk.1.ffn_down.weight", matrix, measured), Type::iq4_nl);
+  for (const FileType file : {FileType::iq4_nl, FileType::iq4_xs}) {
+    EXPECT_EQ(chosen(file, "blk.1.ffn_down.weight", matrix, dense), Type::q5_k);
+    EXPECT_EQ(chosen(file, "blk.1.ffn_down.weight", matrix, measured), traits(file).matrices);
+    EXPECT_EQ(chosen(file, "blk.9.attn_v.weight", matrix, many), Type::q5_k);
+  }
   EXPECT_EQ(chosen(FileType::q4_0, "blk.1.ffn_down.weight", matrix, dense), Type::q4_0);
   EXPECT_EQ(chosen(FileType::q4_0, "blk.1.ffn_down.weight", matrix, measured), Type::q4_1);
   EXPECT_EQ(chosen(FileType::q5_0, "blk.1.ffn_down.weight", matrix, measured), Type::q5_1);
@@ -135,8 +138,8 @@ TEST(TensorType, RowsThatAreNoWholeSuperBlocks) {
     FileType file;
     Type instead;
   };
-  for (const Row& row : {Row{FileType::q2_k_s, Type::q4_0}, Row{FileType::q3_k_s, Type::q4_0}, Row{FileType::q4_k_m, Type::q5_0},
-                         Row{FileType::q5_k_m, Type::q5_1}, Row{FileType::q6_k, Type::q8_0}}) {
+  for (const Row& row : {Row{FileType::iq4_xs, Type::iq4_nl}, Row{FileType::q2_k_s, Type::q4_0}, Row{FileType::q3_k_s, Type::q4_0},
+                         Row{FileType::q4_k_m, Type::q5_0}, Row{FileType::q5_k_m, Type::q5_1}, Row{FileType::q6_k, Type::q8_0}}) {
     TensorTypes types(row.file, {});
     EXPECT_EQ(types.choose("blk.3.ffn_up.weight", Shape{576, 4}), row.instead);
     EXPECT_EQ(types.choose("blk.3.ffn_gate.weight", Shape{36, 4}), Type::f16);
@@ -177,7 +180,7 @@ TEST(TensorType, NamesAndFileTypes) {
       // enum llama_ftype of llama.h
       {"F32", 0},     {"F16", 1},     {"Q4_0", 2},    {"Q4_1", 3},    {"Q8_0", 7},    {"Q5_0", 8},    {"Q5_1", 9},
       {"Q2_K", 10},   {"Q3_K_S", 11}, {"Q3_K_M", 12}, {"Q3_K_L", 13}, {"Q4_K_S", 14}, {"Q4_K_M", 15}, {"Q5_K_S", 16},
-      {"Q5_K_M", 17}, {"Q6_K", 18},   {"Q2_K_S", 21}, {"IQ4_NL", 25}, {"BF16", 32}};
+      {"Q5_K_M", 17}, {"Q6_K", 18},   {"Q2_K_S", 21}, {"IQ4_NL", 25}, {"IQ4_XS", 30}, {"BF16", 32}};
   EXPECT_EQ(numbers.size(), file_types().size());
   for (const auto& [name, number] : numbers) EXPECT_EQ(traits(parse_file_type(name)).number, number) << name;
   for (const gguf::Traits& each : gguf::all_traits()) {

@@ -25,6 +25,7 @@ const char* const tensor_types_help =
     "  Q5_1 Q5_0              6 5.5     for rows that do not divide by 256\n"
     "  Q4_K_M Q4_K_S          4.5       the usual choice\n"
     "  Q4_1 Q4_0 IQ4_NL       5 4.5 4.5 for rows that do not divide by 256; IQ4_NL is the best of them for its size\n"
+    "  IQ4_XS                 4.3       a little smaller than Q4_K_S, and as good\n"
     "  Q3_K_M Q3_K_L Q3_K_S   3.4       where memory is short; L: large\n"
     "  Q2_K Q2_K_S            2.6       the smallest; large models only\n"
     "Norms and biases are F32 in all of them. The output matrix is Q6_K in types below Q8_0. Matrices whose rows do not divide into a\n"

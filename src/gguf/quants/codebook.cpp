@@ -110,11 +110,65 @@ void round_iq4_nl(const float* weights, std::byte* block, const float* importanc
   });
 }
 
+template <typename Importance>
+float codebook_error(const float* weights, Importance importance, float scale) {
+  const CodebookCodes codes = nearest(weights, inverse_or_zero(scale));
+  float error = 0.0f;
+  for (std::size_t i = 0; i < block_weights; ++i) {
+    const float difference = scale * codebook_values[codes[i]] - weights[i];
+    error += importance[i] * (difference * difference);
+  }
+  return error;
+}
+
+// IQ4_XS: the widest block's scale is the outermost of the whole numbers from -32 to 31; the others are the best neighbours of what their
+// blocks want.
+template <typename Importance>
+void round_iq4_xs_with(const float* weights, std::byte* block, Importance importance) {
+  constexpr int lowest = -32, highest = 31;
+  std::array<float, 8> wanted{};
+  float widest = 0.0f;
+  for (std::size_t b = 0; b < wanted.size(); ++b) {
+    wanted[b] = fit_codebook(weights + b * block_weights, importance + b * block_weights, [](float scale) { return scale; });
+    if (std::fabs(wanted[b]) > std::fabs(widest)) widest = wanted[b];
+  }
+  const std::uint16_t stored = float_to_half(widest / static_cast<float>(lowest));
+  const float d = half_to_float(stored);
+  std::array<int, 8> scales{};
+  for (std::size_t b = 0; b < scales.size(); ++b) {
+    const float at = std::clamp(wanted[b] * inverse_or_zero(d), static_cast<float>(lowest), static_cast<float>(highest));
+    const auto centre = static_cast<int>(std::lround(at));
+    float least = -1.0f;
+    for (int scale = std::max(centre - 1, lowest); scale <= std::min(centre + 1, highest); ++scale) {
+      const float error = codebook_error(weights + b * block_weights, importance + b * block_weights, d * static_cast<float>(scale));
+      if (least >= 0.0f && !(error < least)) continue;
+      least = error;
+      scales[b] = scale;
+    }
+  }
+  std::uint32_t low = 0, high = 0;
+  for (std::size_t b = 0; b < scales.size(); ++b) {
+    const auto above = static_cast<std::uint32_t>(scales[b] - lowest);
+    low |= (above & 15u) << 4 * b;
+    high |= above >> 4 << 2 * b;
+  }
+  store16(block, stored);
+  store16(block + 2, static_cast<std::uint16_t>(high));
+  store32(block + 4, low);
+  for (std::size_t b = 0; b < scales.size(); ++b) {
+    store_codes(nearest(weights + b * block_weights, inverse_or_zero(d * static_cast<float>(scales[b]))), block + 8 + b * 16);
+  }
+}
+
+void round_iq4_xs(const float* weights, std::byte* block, const float* importance) {
+  with_importance(importance, [&](auto each) { round_iq4_xs_with(weights, block, each); });
+}
+
 }  // namespace
 
 constexpr BlockCode iq4_nl_code =
     code_of_blocks<Type::iq4_nl, expand_iq4_nl, split_block<2, 16>, round_iq4_nl>({random_bits, random_halves, 70.2});
-constexpr BlockCode iq4_xs_code =
-    code_of_blocks<Type::iq4_xs, expand_iq4_xs, split_block<8, 128>>({random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0});
+constexpr BlockCode iq4_xs_code = code_of_blocks<Type::iq4_xs, expand_iq4_xs, split_block<8, 128>, round_iq4_xs>(
+    {random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0});
 
 }  // namespace skipstone::gguf
