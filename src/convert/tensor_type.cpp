@@ -88,7 +88,8 @@ constexpr std::string_view kept_names[] = {"_norm.weight",
 bool is_weight_matrix(std::string_view name, const std::optional<model::Role>& role, std::size_t dimensions) {
   if (dimensions < 2) return false;
   if (role) return !model::tensor_role(*role).vector();
-  return name.ends_with(".weight") && std::ranges::none_of(kept_names, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+  return name.ends_with(".weight") &&
+         std::ranges::none_of(kept_names, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
 }
 
 /// What the mixes tell apart, by parts of names, so that the matrices of experts and of families that do not run here have their rules too.
@@ -216,8 +217,9 @@ Type mixed_type(std::string_view name, std::span<const std::uint64_t> shape, Fil
   // The output decides between tokens and is read in full for every token.
   if (part == Part::output || (part == Part::embedding && facts.tied)) {
     const bool fits = shape[0] % gguf::traits(Type::q6_k).block == 0;
-    return usual == Type::q8_0 || facts.falcon || !fits ? Type::q8_0 : Type::q6_k;
+    return usual == Type::q8_0 || file == FileType::mxfp4_moe || facts.falcon || !fits ? Type::q8_0 : Type::q6_k;
   }
+  if (file == FileType::mxfp4_moe) return shape.size() > 2 && shape[2] > 1 ? usual : Type::q8_0;
   switch (part) {
     case Part::values: {
       if (facts.experts == 8) return Type::q8_0;
@@ -240,6 +242,7 @@ Type mixed_type(std::string_view name, std::span<const std::uint64_t> shape, Fil
 Type with_smaller_blocks(Type type) {
   switch (type) {
     case Type::iq4_xs:
+    case Type::nvfp4:  // llama.cpp has no replacement for it
       return Type::iq4_nl;
     case Type::q2_k:
     case Type::q3_k:

