@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "fixtures/failure.h"
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -217,6 +218,7 @@ TEST(Memory, NothingLeavesForAModelThatIsLargerThanTheDevice) {
 
 // A cache grows by half where there is memory for that. Other engines leave for the pages that are needed, and for no more.
 TEST(Memory, NothingLeavesForMorePagesThanAreNeeded) {
+  if (fixtures::slow_device()) GTEST_SKIP() << fixtures::left_to_the_sweep;
   const fixtures::TemporaryDirectory directory;
   fixtures::TinyConfig tiny;
   tiny.kv_heads = tiny.heads;
