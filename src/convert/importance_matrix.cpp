@@ -145,12 +145,13 @@ void write_importance_matrix(const ImportanceMatrix& matrix, const std::string& 
   writer.set_strings("imatrix.datasets", matrix.datasets);
   writer.set("imatrix.chunk_count", matrix.chunks);
   writer.set("imatrix.chunk_size", matrix.chunk_tokens);
-  for (const auto& [tensor, entry] : matrix.entries) {
+  for (const auto& each : matrix.entries) {
+    const auto& entry = each.second;
     const std::uint64_t matrices = entry.counts.size();
     const std::array<std::uint64_t, 2> sums{entry.sums.size() / matrices, matrices}, counts{1, matrices};
     const std::size_t dimensions = matrices > 1 ? 2 : 1;  // ggml drops trailing dimensions of 1
     const auto add = [&](std::string_view suffix, std::span<const std::uint64_t> shape, const std::vector<float>& numbers) {
-      writer.add_tensor(tensor + std::string(suffix), gguf::Type::f32, shape.first(dimensions), std::span<const float>(numbers));
+      writer.add_tensor(each.first + std::string(suffix), gguf::Type::f32, shape.first(dimensions), std::span<const float>(numbers));
     };
     add(sums_suffix, sums, entry.sums);
     add(counts_suffix, counts, entry.counts);

@@ -49,6 +49,7 @@ class Builder {
 
   kernels::Matrix matrix(const std::vector<Parameter>& stack) {
     std::vector<const gguf::Tensor*> tensors;
+    tensors.reserve(stack.size());
     for (const Parameter& each : stack) tensors.push_back(each.weight);
     const auto scales = factors(stack);
     kernels::Matrix m{ordinal(), tensors[0]->type, rows(stack), static_cast<std::uint32_t>(tensors[0]->row_length()),
