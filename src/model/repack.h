@@ -19,7 +19,7 @@ struct Planes {
 /// Throws bad_file for scales that are infinite or NaN, naming tensor and type.
 Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave);
 
-/// Norms or biases, one after the other, as padded f32. With `outputs` factors: the numbers of a vector for so many outputs, each for an
+/// Norms or biases, one after the other, as padded f32. With `outputs` factors: the numbers of a vector for that many outputs, each for an
 /// equal share of them; 1 where a vector is nullptr.
 std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors, std::span<const std::uint64_t> outputs = {});
 

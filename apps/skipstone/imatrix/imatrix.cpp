@@ -68,7 +68,7 @@ void add_imatrix(CLI::App& app, ExitCode& code) {
   add_number(*command, "-c,--ctx-size,--chunk-tokens", o.params.chunk_tokens, "Tokens of a chunk, at most the model's context")
       ->envname("SKIPSTONE_CHUNK_TOKENS")
       ->capture_default_str();
-  add_number(*command, "--chunks", o.params.chunks, "Read so many chunks; 0: all of the text")
+  add_number(*command, "--chunks", o.params.chunks, "Chunks to read; 0: all of the text")
       ->envname("SKIPSTONE_CHUNKS")
       ->capture_default_str();
   add_number(*command, "--threads", o.params.threads, "0: one for each core; the file does not depend on it")

@@ -68,7 +68,7 @@ std::string checked_token(const std::string& token) {
 
 constexpr std::size_t most_header_bytes = std::size_t{256} << 10;
 
-/// Whether an origin is this machine, whose connections nobody else reads.
+/// Whether an origin is this machine, whose connections no other one reads.
 bool is_local(std::string_view origin) {
   std::string_view host = origin.substr(origin.find("://") + 3);
   host = host.substr(0, host.rfind(':'));
@@ -83,7 +83,7 @@ struct Callbacks {
   const TakeBody& take;
   std::exception_ptr thrown = nullptr;
   std::size_t header_bytes = 0;
-  bool enough = false;  ///< of an answer other than 2xx, which nobody needs whole
+  bool enough = false;  ///< of an answer other than 2xx, of which the beginning is enough
 };
 
 std::size_t on_header(char* data, std::size_t, std::size_t size, void* user_data) {

@@ -1,6 +1,6 @@
 // The grids of the i-quants: rows of weights that a code chooses, the tables iq2xxs_grid .. iq1s_grid of ggml-common.h
 // (https://github.com/ggml-org/ggml, MIT), which are part of the formats. Here by level, the first weight in the lowest bits: of IQ2 and
-// IQ1 two bits for each of eight weights, of IQ3 four bits for each of four. What a level stands for is in grid.cpp and ternary_grid.cpp.
+// IQ1 two bits for each of eight weights, of IQ3 four bits for each of four. What a level means is in grid.cpp and ternary_grid.cpp.
 #pragma once
 
 #include <array>
