@@ -392,7 +392,9 @@ TEST(Quantize, ImportanceDecidesWhichWeightsAreRoundedWell) {
     if (type == Type::q8_0) {
       EXPECT_EQ(with, alike);
     } else {
-      EXPECT_LT(error, 0.97 * before);
+      // MXFP4 has three powers of two to choose from, and its weights count by their own sizes too.
+      EXPECT_NE(with, alike);
+      EXPECT_LT(error, (type == Type::mxfp4 ? 1.01 : 0.97) * before);
     }
     std::vector<float> larger = importance;
     for (float& each : larger) each *= 0x1p40f;
