@@ -30,12 +30,6 @@ using gguf::Tensor;
 using gguf::Type;
 using tests::EditedModel;
 
-std::vector<float> weights_of(const Tensor& tensor) {
-  std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
-  gguf::dequantize(tensor, weights);
-  return weights;
-}
-
 class Importance : public QuantizeFile {
  protected:
   void SetUp() override {

@@ -30,12 +30,6 @@ using gguf::Tensor;
 using gguf::Type;
 using tests::EditedModel;
 
-std::vector<float> weights_of(const Tensor& tensor) {
-  std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
-  gguf::dequantize(tensor, weights);
-  return weights;
-}
-
 TEST_F(QuantizeFile, KeepsMetadataAndTheOrderOfTensors) {
   EditedModel edited({.tied = false, .biases = true, .rope_freqs = true});
   edited.set("general.file_type", std::uint32_t{0}).set("custom.small", std::uint8_t{7}).set("custom.long", std::int64_t{-1});

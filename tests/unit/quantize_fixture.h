@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "convert/quantize.h"
 #include "fixtures/failure.h"
@@ -13,6 +14,12 @@
 #include "gguf/gguf.h"
 
 namespace skipstone::convert {
+
+inline std::vector<float> weights_of(const gguf::Tensor& tensor) {
+  std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
+  gguf::dequantize(tensor, weights);
+  return weights;
+}
 
 class QuantizeFile : public testing::Test {
  protected:
