@@ -5,6 +5,8 @@
 
 namespace skipstone {
 
+inline constexpr float largest_half = 65504.0f;
+
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);
 

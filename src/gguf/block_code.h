@@ -34,8 +34,11 @@ struct BlockCode {
   /// plane 0.
   void (*repack)(const std::byte* block, std::byte* quants, std::byte* scales);
   RandomUnit random;
-  /// Rounds weights, which Traits::largest admits, to `count` blocks. `importance`: by how much each weight's squared error counts, above 0;
-  /// nullptr: all alike. nullptr for formats that are not written.
+  /// Whether the scales and minima of `count` blocks are numbers, neither infinite nor NaN. nullptr: the type cannot store others, or has
+  /// none.
+  bool (*scales_are_finite)(const std::byte* blocks, std::size_t count);
+  /// Rounds weights, which Traits::largest admits, to `count` blocks. `importance`: by how much each weight's squared error counts, above
+  /// 0; nullptr: all alike. nullptr for formats that are not written.
   void (*round)(const float* weights, std::size_t count, std::byte* blocks, const float* importance);
   /// What the codes of all blocks look up (a grid): the words at the beginning of plane 1, before the units, in multiples of 256 bytes.
   /// Mostly none.
@@ -45,8 +48,7 @@ struct BlockCode {
 /// Throws unsupported for types without kernels.
 const BlockCode& block_code(Type type);
 
-/// Whether the scales and minima of `count` blocks are numbers, neither infinite nor NaN. True for types that cannot store others, and for
-/// floats without blocks.
+/// BlockCode::scales_are_finite; true for types without one.
 bool scales_are_finite(Type type, const std::byte* blocks, std::size_t count);
 
 }  // namespace skipstone::gguf

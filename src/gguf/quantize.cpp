@@ -57,6 +57,11 @@ const BlockCode& block_code(Type type) {
   }
 }
 
+bool scales_are_finite(Type type, const std::byte* blocks, std::size_t count) {
+  const auto are_finite = block_code(type).scales_are_finite;
+  return are_finite == nullptr || are_finite(blocks, count);
+}
+
 void dequantize(Type type, std::span<const std::byte> blocks, std::span<float> out) {
   const Traits& t = traits(type);
   check_sizes(t, blocks.size(), out.size(), "expand");

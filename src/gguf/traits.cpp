@@ -4,12 +4,13 @@
 #include <array>
 #include <cctype>
 
+#include "base/half.h"
 #include "base/status.h"
 
 namespace skipstone::gguf {
 namespace {
 
-constexpr float largest_half = 65504.0f, largest_float = 3.40282347e38f, largest_bfloat = 0x1.FEp127f;
+constexpr float largest_float = 3.40282347e38f, largest_bfloat = 0x1.FEp127f;
 
 #define WITH_KERNELS(id, number, name, block, bytes, quants, scales, largest) Traits{Type::id, name, block, bytes, true, largest},
 #define WEIGHT_FORMAT WITH_KERNELS

@@ -273,8 +273,13 @@ TEST(Quantize, RefusesWhatItCannotStore) {
     auto weights = random_weights(traits(type).block, 1.0f, 3);
     weights[7] = traits(type).largest;
     weights[9] = -traits(type).largest;
-    for (const float value : expanded(type, quantized(type, weights), weights.size()))
-      EXPECT_TRUE(std::isfinite(value)) << traits(type).name;
+    const auto importance = random_weights(traits(type).block, 1.0f, 4);
+    std::vector<float> squares(weights.size());
+    std::ranges::transform(importance, squares.begin(), [](float v) { return v * v + 1e-6f; });
+    for (const std::span<const float> important : {std::span<const float>(), std::span<const float>(squares)}) {
+      for (const float value : expanded(type, quantized(type, weights, important), weights.size()))
+        EXPECT_TRUE(std::isfinite(value)) << traits(type).name << (important.empty() ? "" : " by importance");
+    }
   }
   std::vector<std::byte> blocks(34);
   std::vector<float> weights(32);

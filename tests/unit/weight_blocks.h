@@ -58,9 +58,9 @@ inline std::vector<float> random_weights(std::size_t count, float scale, std::ui
   return out;
 }
 
-inline std::vector<std::byte> quantized(Type type, const std::vector<float>& weights) {
+inline std::vector<std::byte> quantized(Type type, const std::vector<float>& weights, std::span<const float> importance = {}) {
   std::vector<std::byte> out(row_bytes(type, weights.size()));
-  quantize(type, weights, out);
+  quantize(type, weights, out, importance);
   return out;
 }
 

@@ -34,7 +34,7 @@ struct BlockSize;
 
 /// The code of a format that is only read, from functions for one block each: expand(block, out), and repack as in BlockCode.
 template <Type type, auto expand, auto repack>
-constexpr BlockCode code_of_blocks(const RandomUnit& random) {
+constexpr BlockCode code_of_blocks(const RandomUnit& random, decltype(BlockCode::scales_are_finite) scales_are_finite) {
   using Size = BlockSize<type>;
   BlockCode code{};
   code.expand = [](const std::byte* blocks, std::size_t count, float* out) {
@@ -42,13 +42,14 @@ constexpr BlockCode code_of_blocks(const RandomUnit& random) {
   };
   code.repack = repack;
   code.random = random;
+  code.scales_are_finite = scales_are_finite;
   return code;
 }
 /// The code of a format that is written too: round(weights, block), or round(weights, block, importance) as in BlockCode.
 template <Type type, auto expand, auto repack, auto round>
-constexpr BlockCode code_of_blocks(const RandomUnit& random) {
+constexpr BlockCode code_of_blocks(const RandomUnit& random, decltype(BlockCode::scales_are_finite) scales_are_finite) {
   using Size = BlockSize<type>;
-  BlockCode code = code_of_blocks<type, expand, repack>(random);
+  BlockCode code = code_of_blocks<type, expand, repack>(random, scales_are_finite);
   code.round = [](const float* weights, std::size_t count, std::byte* blocks, [[maybe_unused]] const float* importance) {
     for (std::size_t b = 0; b < count; ++b) {
       if constexpr (std::is_invocable_v<decltype(round), const float*, std::byte*, const float*>) {
@@ -87,6 +88,25 @@ inline std::uint32_t load32(const std::byte* from) {
 inline void store16(std::byte* to, std::uint16_t bits) { std::memcpy(to, &bits, sizeof bits); }
 inline void store32(std::byte* to, std::uint32_t bits) { std::memcpy(to, &bits, sizeof bits); }
 inline float half_at(const std::byte* from) { return half_to_float(load16(from)); }
+inline float float_at(const std::byte* from) { return std::bit_cast<float>(load32(from)); }
+
+/// A bit that is set where the exponent of a half has all bits: infinities and NaN.
+constexpr unsigned not_finite(unsigned half) { return ((half & 0x7c00u) + 0x400u) & 0x8000u; }
+/// BlockCode::scales_are_finite of blocks with halves at these bytes.
+template <Type type, std::size_t... places>
+bool halves_are_finite(const std::byte* blocks, std::size_t count) {
+  unsigned bad = 0;
+  for (std::size_t b = 0; b < count; ++b) ((bad |= not_finite(load16(blocks + b * BlockSize<type>::bytes + places))), ...);
+  return bad == 0;
+}
+/// The same of a block's scale in another form.
+template <Type type, auto is_finite>
+bool all_are_finite(const std::byte* blocks, std::size_t count) {
+  for (std::size_t b = 0; b < count; ++b) {
+    if (!is_finite(blocks + b * BlockSize<type>::bytes)) return false;
+  }
+  return true;
+}
 
 // Fields of 32 weights on the device, as shaders/lib/quant.glsl takes them apart (four weights in the four bytes of a word at a time):
 // nibbles: 16 bytes; byte j has weight j in its low half and weight 16 + j in its high half (the order of Q4_0 in files);
@@ -159,10 +179,6 @@ struct Grid {
 
 /// 0 also for scales whose inverse would be infinite: codes are then all the same, as the weights nearly are.
 inline float inverse_or_zero(float scale) { return std::fabs(scale) < std::numeric_limits<float>::min() ? 0.0f : 1.0f / scale; }
-
-/// Rounding of the 4-bit floating-point formats.
-void round_mxfp4(const float* weights, std::byte* block, const float* importance);
-void round_nvfp4(const float* weights, std::byte* block, const float* importance);
 
 inline constexpr std::size_t super_block_weights = 256;
 

@@ -98,15 +98,11 @@ float fit_codebook(const float* weights, Importance importance, const Stored& st
   return best_scale;
 }
 
-void store_codes(const CodebookCodes& codes, std::byte* to) {
-  for (std::size_t i = 0; i < 16; ++i) to[i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
-}
-
 void round_iq4_nl(const float* weights, std::byte* block, const float* importance) {
   with_importance(importance, [&](auto each) {
     const float scale = fit_codebook(weights, each, [](float wanted) { return half_to_float(float_to_half(wanted)); });
     store16(block, float_to_half(scale));
-    store_codes(nearest(weights, inverse_or_zero(scale)), block + 2);
+    put_nibbles(nearest(weights, inverse_or_zero(scale)), block + 2);
   });
 }
 
@@ -156,7 +152,7 @@ void round_iq4_xs_with(const float* weights, std::byte* block, Importance import
   store16(block + 2, static_cast<std::uint16_t>(high));
   store32(block + 4, low);
   for (std::size_t b = 0; b < scales.size(); ++b) {
-    store_codes(nearest(weights + b * block_weights, inverse_or_zero(d * static_cast<float>(scales[b]))), block + 8 + b * 16);
+    put_nibbles(nearest(weights + b * block_weights, inverse_or_zero(d * static_cast<float>(scales[b]))), block + 8 + b * 16);
   }
 }
 
@@ -166,9 +162,9 @@ void round_iq4_xs(const float* weights, std::byte* block, const float* importanc
 
 }  // namespace
 
-constexpr BlockCode iq4_nl_code =
-    code_of_blocks<Type::iq4_nl, expand_iq4_nl, split_block<2, 16>, round_iq4_nl>({random_bits, random_halves, 70.2});
+constexpr BlockCode iq4_nl_code = code_of_blocks<Type::iq4_nl, expand_iq4_nl, split_block<2, 16>, round_iq4_nl>(
+    {random_bits, random_halves, 70.2}, halves_are_finite<Type::iq4_nl, 0>);
 constexpr BlockCode iq4_xs_code = code_of_blocks<Type::iq4_xs, expand_iq4_xs, split_block<8, 128>, round_iq4_xs>(
-    {random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0});
+    {random_bits, {RandomPattern::Number::f16, 4, 1}, 1297.0}, halves_are_finite<Type::iq4_xs, 0>);
 
 }  // namespace skipstone::gguf

@@ -80,12 +80,14 @@ constexpr RandomPattern halves_of_both_signs{RandomPattern::Number::f16, 2, 3, 2
 
 template <Type type, auto read, std::size_t scale_at>
 constexpr BlockCode code_of_pairs(double size) {
-  return code_of_blocks<type, expand_codes<read, scale_at, 1>, repack_pairs<read, scale_at>>({random_bits, halves_of_both_signs, size});
+  return code_of_blocks<type, expand_codes<read, scale_at, 1>, repack_pairs<read, scale_at>>({random_bits, halves_of_both_signs, size},
+                                                                                             halves_are_finite<type, scale_at>);
 }
 
 }  // namespace
 
-constexpr BlockCode q1_0_code = code_of_blocks<Type::q1_0, expand_codes<read_q1_0, 0, 2>, repack_q1_0>({random_bits, random_halves, 1.04});
+constexpr BlockCode q1_0_code = code_of_blocks<Type::q1_0, expand_codes<read_q1_0, 0, 2>, repack_q1_0>({random_bits, random_halves, 1.04},
+                                                                                                       halves_are_finite<Type::q1_0, 0>);
 constexpr BlockCode q2_0_code = code_of_pairs<Type::q2_0, read_q2_0, 0>(1.27);
 constexpr BlockCode tq1_0_code = code_of_pairs<Type::tq1_0, read_tq1_0, 52>(1.27);
 constexpr BlockCode tq2_0_code = code_of_pairs<Type::tq2_0, read_tq2_0, 64>(1.27);

@@ -132,7 +132,8 @@ void repack_iq3_s(const std::byte* block, std::byte* quants, std::byte* scales) 
 
 template <Type type, auto expand, auto repack, const auto& grid>
 constexpr BlockCode code_of_grid(const RandomPattern& scales, double size) {
-  BlockCode code = code_of_blocks<type, expand, repack>({random_bits, scales, size});
+  BlockCode code = code_of_blocks<type, expand, repack>({random_bits, scales, size}, halves_are_finite<type, 0>);
+  static_assert(sizeof grid % 256 == 0);
   code.table = grid;
   return code;
 }

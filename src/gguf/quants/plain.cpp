@@ -22,15 +22,18 @@ constexpr BlockCode f32_code = {
     .expand = [](const std::byte* weights, std::size_t count, float* out) { std::memcpy(out, weights, count * sizeof(float)); },
     .repack = nullptr,
     .random = {{RandomPattern::Number::f32, 1, 1}, random_bits, plain_size},
+    .scales_are_finite = nullptr,
     .round = [](const float* weights, std::size_t count, std::byte* out,
                 const float*) { std::memcpy(out, weights, count * sizeof(float)); }};
 constexpr BlockCode f16_code = {.expand = expand_halves<half_to_float>,
                                 .repack = nullptr,
                                 .random = {random_halves, random_bits, plain_size},
+                                .scales_are_finite = nullptr,
                                 .round = round_to_halves<float_to_half>};
 constexpr BlockCode bf16_code = {.expand = expand_halves<bfloat_to_float>,
                                  .repack = nullptr,
                                  .random = {{RandomPattern::Number::bf16, 1, 1}, random_bits, plain_size},
+                                 .scales_are_finite = nullptr,
                                  .round = round_to_halves<float_to_bfloat>};
 
 }  // namespace skipstone::gguf

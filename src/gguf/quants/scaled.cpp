@@ -22,10 +22,11 @@ void expand_q8_0(const std::byte* block, float* out) {
 
 // Q8_K: {float scale, 256 signed bytes, 16 sums of 16 of them, which are not read}.
 void expand_q8_k(const std::byte* block, float* out) {
-  float scale;
-  std::memcpy(&scale, block, sizeof scale);
+  const float scale = float_at(block);
   for (std::size_t i = 0; i < super_block_weights; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[4 + i]));
 }
+
+bool is_finite_q8_k(const std::byte* block) { return std::isfinite(float_at(block)); }
 
 /// 4 or 5 bits a weight. Symmetric: scale * (code - 2^(bits-1)). With a minimum: scale * code + minimum.
 template <unsigned bits, bool minimum>
@@ -82,7 +83,9 @@ struct Layout {
   static void round_by_importance(const float* weights, std::byte* block, const float* importance) {
     const std::span<const float> all(weights, block_weights);
     const Range fitted = minimum ? fit_with_minimum(all, most, importance) : Range{fit_symmetric(all, middle, importance), 0.0f};
-    const std::uint16_t scale = float_to_half(fitted.scale), from = float_to_half(-fitted.minimum);
+    // The fit may leave the range of halves, which the weights themselves do not.
+    const auto stored = [](float value) { return float_to_half(std::clamp(value, -largest_half, largest_half)); };
+    const std::uint16_t scale = stored(fitted.scale), from = stored(-fitted.minimum);
     store16(block, scale);
     if (minimum) store16(block + 2, from);
     const Grid grid{inverse_or_zero(half_to_float(scale)), minimum ? -half_to_float(from) : 0.0f, static_cast<float>(middle),
@@ -128,14 +131,16 @@ void repack_q5_1(const std::byte* block, std::byte* quants, std::byte* scales) {
 
 template <Type type, unsigned bits, bool minimum, auto repack>
 constexpr BlockCode code_of_layout(const RandomUnit& random) {
-  return code_of_blocks<type, Layout<bits, minimum>::expand, repack, Layout<bits, minimum>::round>(random);
+  return code_of_blocks<type, Layout<bits, minimum>::expand, repack, Layout<bits, minimum>::round>(
+      random, minimum ? halves_are_finite<type, 0, 2> : halves_are_finite<type, 0>);
 }
 
 }  // namespace
 
-constexpr BlockCode q8_0_code = code_of_blocks<Type::q8_0, expand_q8_0, split_block<2, 32>, round_q8_0>({random_bits, random_halves, 77.0});
-constexpr BlockCode q8_k_code =
-    code_of_blocks<Type::q8_k, expand_q8_k, split_block<4, 256>>({random_bits, {RandomPattern::Number::f32, 2, 1}, 77.0});
+constexpr BlockCode q8_0_code = code_of_blocks<Type::q8_0, expand_q8_0, split_block<2, 32>, round_q8_0>({random_bits, random_halves, 77.0},
+                                                                                                        halves_are_finite<Type::q8_0, 0>);
+constexpr BlockCode q8_k_code = code_of_blocks<Type::q8_k, expand_q8_k, split_block<4, 256>>(
+    {random_bits, {RandomPattern::Number::f32, 2, 1}, 77.0}, all_are_finite<Type::q8_k, is_finite_q8_k>);
 constexpr BlockCode q4_0_code = code_of_layout<Type::q4_0, 4, false, split_block<2, 16>>({random_bits, random_halves, 4.83});
 constexpr BlockCode q4_1_code = code_of_layout<Type::q4_1, 4, true, split_block<4, 16>>({random_bits, scale_and_minimum(2, -7.5f), 5.68});
 constexpr BlockCode q5_0_code = code_of_layout<Type::q5_0, 5, false, repack_q5_0>({random_bits, {RandomPattern::Number::f32, 4, 4}, 9.61});

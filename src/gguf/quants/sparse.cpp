@@ -112,9 +112,9 @@ bool in_order(std::uint32_t places) {
 
 // Of random places some are out of order or the same: 11 of 32 weights are there.
 constexpr BlockCode sparse_f16_code =
-    code_of_blocks<Type::sparse_f16, expand_sparse_f16, split_block<4, 32>, round_sparse_f16>({random_halves, random_bits, 0.338});
+    code_of_blocks<Type::sparse_f16, expand_sparse_f16, split_block<4, 32>, round_sparse_f16>({random_halves, random_bits, 0.338}, nullptr);
 constexpr BlockCode sparse_q8_0_code = code_of_blocks<Type::sparse_q8_0, expand_sparse_q8_0, repack_sparse_q8_0, round_sparse_q8_0>(
-    {random_bits, {RandomPattern::Number::f32, 6, 1}, 45.1});
+    {random_bits, {RandomPattern::Number::f32, 6, 1}, 45.1}, halves_are_finite<Type::sparse_q8_0, 0>);
 
 std::optional<std::uint64_t> find_misplaced(const Tensor& tensor) {
   if (!is_sparse(tensor.type)) return std::nullopt;

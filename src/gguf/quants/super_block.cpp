@@ -222,16 +222,22 @@ void round_super(const float* weights, std::byte* block, const float* importance
 }
 
 template <Type type, const SuperFormat& format, auto repack>
-constexpr BlockCode code_of_super_blocks(const RandomPattern& scales, double size) {
-  return code_of_blocks<type, expand_super<format>, repack, round_super<format>>({random_bits, scales, size});
+constexpr BlockCode code_of_super_blocks(const RandomPattern& scales, double size,
+                                         decltype(BlockCode::scales_are_finite) scales_are_finite) {
+  return code_of_blocks<type, expand_super<format>, repack, round_super<format>>({random_bits, scales, size}, scales_are_finite);
 }
 
 }  // namespace
 
-constexpr BlockCode q2_k_code = code_of_super_blocks<Type::q2_k, q2_k_format, repack_q2_k>(scale_and_minimum(10, 1.5f), 15.1);
-constexpr BlockCode q3_k_code = code_of_super_blocks<Type::q3_k, q3_k_format, repack_q3_k>({RandomPattern::Number::f16, 24, 1}, 45.1);
-constexpr BlockCode q4_k_code = code_of_super_blocks<Type::q4_k, q4_k_format, repack_q45_k<false>>(scale_and_minimum(8, 7.5f), 286.0);
-constexpr BlockCode q5_k_code = code_of_super_blocks<Type::q5_k, q5_k_format, repack_q45_k<true>>(scale_and_minimum(24, 15.5f), 583.0);
-constexpr BlockCode q6_k_code = code_of_super_blocks<Type::q6_k, q6_k_format, repack_q6_k>({RandomPattern::Number::f32, 10, 1}, 1420.0);
+constexpr BlockCode q2_k_code =
+    code_of_super_blocks<Type::q2_k, q2_k_format, repack_q2_k>(scale_and_minimum(10, 1.5f), 15.1, halves_are_finite<Type::q2_k, 80, 82>);
+constexpr BlockCode q3_k_code = code_of_super_blocks<Type::q3_k, q3_k_format, repack_q3_k>({RandomPattern::Number::f16, 24, 1}, 45.1,
+                                                                                           halves_are_finite<Type::q3_k, 108>);
+constexpr BlockCode q4_k_code = code_of_super_blocks<Type::q4_k, q4_k_format, repack_q45_k<false>>(scale_and_minimum(8, 7.5f), 286.0,
+                                                                                                   halves_are_finite<Type::q4_k, 0, 2>);
+constexpr BlockCode q5_k_code = code_of_super_blocks<Type::q5_k, q5_k_format, repack_q45_k<true>>(scale_and_minimum(24, 15.5f), 583.0,
+                                                                                                  halves_are_finite<Type::q5_k, 0, 2>);
+constexpr BlockCode q6_k_code = code_of_super_blocks<Type::q6_k, q6_k_format, repack_q6_k>({RandomPattern::Number::f32, 10, 1}, 1420.0,
+                                                                                           halves_are_finite<Type::q6_k, 208>);
 
 }  // namespace skipstone::gguf

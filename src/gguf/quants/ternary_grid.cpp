@@ -54,16 +54,22 @@ void repack_iq1_m(const std::byte* block, std::byte* quants, std::byte* scales) 
   store32(scales + 4, group(0) | group(1) << 12 | last >> 16 << 24);
 }
 
+bool is_finite_iq1_m(const std::byte* block) { return not_finite(scale_in_pieces(block)) == 0; }
+
 template <Type type, auto expand, auto repack>
-constexpr BlockCode code_of_ternary_grid(const RandomPattern& scales, double size) {
-  BlockCode code = code_of_blocks<type, expand, repack>({random_bits, scales, size});
+constexpr BlockCode code_of_ternary_grid(const RandomPattern& scales, double size,
+                                         decltype(BlockCode::scales_are_finite) scales_are_finite) {
+  BlockCode code = code_of_blocks<type, expand, repack>({random_bits, scales, size}, scales_are_finite);
+  static_assert(sizeof iq1_grid % 256 == 0);
   code.table = iq1_grid;
   return code;
 }
 
 }  // namespace
 
-constexpr BlockCode iq1_s_code = code_of_ternary_grid<Type::iq1_s, expand_iq1_s, split_block<2, 48>>(random_halves, 7.494);
-constexpr BlockCode iq1_m_code = code_of_ternary_grid<Type::iq1_m, expand_iq1_m, repack_iq1_m>({RandomPattern::Number::f16, 4, 1}, 7.494);
+constexpr BlockCode iq1_s_code =
+    code_of_ternary_grid<Type::iq1_s, expand_iq1_s, split_block<2, 48>>(random_halves, 7.494, halves_are_finite<Type::iq1_s, 0>);
+constexpr BlockCode iq1_m_code = code_of_ternary_grid<Type::iq1_m, expand_iq1_m, repack_iq1_m>(
+    {RandomPattern::Number::f16, 4, 1}, 7.494, all_are_finite<Type::iq1_m, is_finite_iq1_m>);
 
 }  // namespace skipstone::gguf
