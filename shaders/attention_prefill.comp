@@ -1,15 +1,15 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Causal attention of many rows (prefill): one query row per SPLIT lanes, LANES / SPLIT rows and one head per workgroup, keys in order with a
-// running maximum (online softmax, Milakov and Gimelshein 2018). All lanes read the same K and V at the same time: one load, a broadcast.
+// Causal attention of many rows (prefill): one query row per SPLIT lanes, LANES / SPLIT rows and one head per workgroup, keys in order with
+// a running maximum (online softmax, Milakov and Gimelshein 2018). All lanes read the same K and V at the same time: one load, a broadcast.
 //
 // Shapes: q, out [rows][stride], caches [kv_head][slots][HEAD_DIM]. Workgroup (row tile, head).
 // May round differently from attention.comp: it sets a prompt's KV once, identically for plain and speculative decoding.
 //
 // A lane has the sums in registers, those of 1 / SPLIT of the head's dimensions: large heads do not fit one lane's on some GPUs. With
-// USE_TEXELS (CPU drivers) it has its query there too; Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each
-// K and V vector once, a quad per lane, and broadcasts it. GPUs have no registers for both with heads of 128: there a lane reads its query
-// once for AT_ONCE keys, and SPLIT lanes add their parts of these keys' scores in lane order.
+// USE_TEXELS (CPU drivers) it has its query there too; Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads
+// each K and V vector once, a quad per lane, and broadcasts it. GPUs have no registers for both with heads of 128: there a lane reads its
+// query once for AT_ONCE keys, and SPLIT lanes add their parts of these keys' scores in lane order.
 #if defined(USE_TEXELS)
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif

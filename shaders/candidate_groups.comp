@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Of each group of a row's logits: the largest, the largest with noise, and sums of exponentials. Invocation (group, part of it; row). PARTS lanes
-// share a group; neighbouring lanes read neighbouring tokens.
+// Of each group of a row's logits: the largest, the largest with noise, and sums of exponentials. Invocation (group, part of it; row).
+// PARTS lanes share a group; neighbouring lanes read neighbouring tokens.
 #include "lib/stage.glsl"
 #include "abi/candidates.h"
 

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// cosines[sublayer][row] = <before, after> / (|before| |after|) of one row of the residual stream; 0 where a norm is 0. One workgroup per row.
-// "Draft on the Fly" (arXiv 2410.01028) measures attention sublayers by the mean of this over the prompt.
+// cosines[sublayer][row] = <before, after> / (|before| |after|) of one row of the residual stream; 0 where a norm is 0. One workgroup per
+// row. "Draft on the Fly" (arXiv 2410.01028) measures attention sublayers by the mean of this over the prompt.
 #include "lib/stage.glsl"
 #include "abi/cosine.h"
 #include "abi/step_state.h"

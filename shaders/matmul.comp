@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // y = x * W^T (+ bias) (+ residual) for many columns (prefill): a TILE_N x TILE_M tile per workgroup through shared memory.
 //
-// Shapes and buffers as in matvec.comp. K is walked in blocks of 32: a block of W is dequantised once per tile into shared memory, x is staged
-// beside it, and the next block is on its way meanwhile; a lane keeps LANE_N x LANE_M sums in registers. Every output is one fma chain over
-// k in order, so the tile's size changes no bit. With HALF_PRECISION the staged factors are rounded to half precision; their products are exact
-// in floats, and the sums are floats.
+// Shapes and buffers as in matvec.comp. K is walked in blocks of 32: a block of W is dequantised once per tile into shared memory, x is
+// staged beside it, and the next block is on its way meanwhile; a lane keeps LANE_N x LANE_M sums in registers. Every output is one fma
+// chain over k in order, so the tile's size changes no bit. With HALF_PRECISION the staged factors are rounded to half precision; their
+// products are exact in floats, and the sums are floats.
 #include "lib/stage.glsl"
 #include "abi/matmul.h"
 

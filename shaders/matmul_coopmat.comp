@@ -3,9 +3,9 @@
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
-// y = x * W^T (+ bias) (+ residual) for many columns (prefill) on the device's matrix units: the tiles of matmul.comp with HALF_PRECISION, multiplied
-// as matrices of half precision with sums in floats. Each output adds its products in blocks of COOP_K in order of k; the order within
-// a block is the device's.
+// y = x * W^T (+ bias) (+ residual) for many columns (prefill) on the device's matrix units: the tiles of matmul.comp with HALF_PRECISION,
+// multiplied as matrices of half precision with sums in floats. Each output adds its products in blocks of COOP_K in order of k; the order
+// within a block is the device's.
 #include "lib/stage.glsl"
 #include "abi/matmul_coopmat.h"
 

@@ -37,8 +37,8 @@ void store_largest(uint c, uint column) {
   partials[partial_at(column, ROW_LANES)] = Partial(best.index, best.largest, best.second, sum);
 }
 
-// Where K lane `k` leaves its sum for output `o`, or its squares of column `o`. Four lanes' sums are neighbours, and fours begin one later for
-// every output: lanes that add different outputs thus read different banks of shared memory.
+// Where K lane `k` leaves its sum for output `o`, or its squares of column `o`. Four lanes' sums are neighbours, and fours begin one later
+// for every output: lanes that add different outputs thus read different banks of shared memory.
 const uint NEIGHBOURS = K_LANES < 4u ? K_LANES : 4u;
 uint shared_at(uint o, uint k) { return o * K_LANES + (k + NEIGHBOURS * o) % K_LANES; }
 

@@ -9,8 +9,8 @@
 // drivers a storage-buffer load costs a scalar load per lane, a shuffle one instruction (docs/vulkan.md). K_LANES is 1. A row's 32 weights
 // meet all columns before the next row's are expanded, so that few sums are live at a time.
 //
-// Numerics contract (docs/numerics.md): an output is, block after block, scale * (sum of four chains over 8 weights each, in order) added to
-// the sum; then the norm's scale. COLS only adds columns.
+// Numerics contract (docs/numerics.md): an output is, block after block, scale * (sum of four chains over 8 weights each, in order) added
+// to the sum; then the norm's scale. COLS only adds columns.
 #include "lib/stage.glsl"
 #include "lib/matvec.glsl"
 

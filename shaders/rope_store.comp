@@ -3,10 +3,10 @@
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
 // Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][slots][head_dim]; tables
-// of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
-// x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64 dimensions whose
-// two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4,
-// with NEOX rope_dim of 8 (model::Config checks it).
+// of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one
+// head: x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64
+// dimensions whose two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4, with
+// NEOX rope_dim of 8 (model::Config checks it).
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
 

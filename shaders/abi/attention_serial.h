@@ -7,8 +7,8 @@
 #define ATTENTION_SERIAL_V_CACHE 2
 #define ATTENTION_SERIAL_STATE 3
 #define ATTENTION_SERIAL_OUT 4
-// HEADS: query heads of one KV head that a workgroup serves. KEYS, WINDOWED: see lib/keys.glsl. ROWS: rows that it serves. SOFTCAP: scores are
-// kept below push.cap.
+// HEADS: query heads of one KV head that a workgroup serves. KEYS, WINDOWED: see lib/keys.glsl. ROWS: rows that it serves. SOFTCAP: scores
+// are kept below push.cap.
 #define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) \
   CONSTANT(4, KEYS, 0) CONSTANT(5, ROWS, 1) CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
 // group: query heads per KV head. stride: floats per row of q and of the result.

@@ -6,8 +6,8 @@
 #define CANDIDATE_SLOTS 256      // candidates of a row; with noise, one half of them are the likeliest, the other those that noise favours
 #define CANDIDATE_LISTED 128     // tokens whose logits the host requests by index
 
-// Written by the host for each row. noise: 0, or 1 where candidates by logit * inverse_temperature + Gumbel noise are wanted too; tempered: 0, or 1
-// where the sum at that temperature is. seed, position: key and counter of the noise. tokens: those listed.
+// Written by the host for each row. noise: 0, or 1 where candidates by logit * inverse_temperature + Gumbel noise are wanted too; tempered:
+// 0, or 1 where the sum at that temperature is. seed, position: key and counter of the noise. tokens: those listed.
 #define CANDIDATE_REQUEST(FIELD, ARRAY) \
   FIELD(uint, noise)                    \
   FIELD(uint, tempered)                 \
@@ -21,9 +21,10 @@
 // exp(logit - largest), of logits as they are and tempered.
 #define CANDIDATE_GROUP(FIELD) FIELD(uint, largest) FIELD(uint, noisiest) FIELD(float, sum) FIELD(float, tempered)
 
-// Read by the host for each row. likely, noisy: how many candidates of each kind there are; more than there are slots for: none is to be used.
-// Every token that is not among the likely ones has a logit below likely_bound, every one not among the noisy ones a score below noisy_bound.
-// rest: sum of exp(logit - largest logit) over tokens that are not among the likely ones; tempered: the same at the temperature.
+// Read by the host for each row. likely, noisy: how many candidates of each kind there are; more than there are slots for: none is to be
+// used. Every token that is not among the likely ones has a logit below likely_bound, every one not among the noisy ones a score below
+// noisy_bound. rest: sum of exp(logit - largest logit) over tokens that are not among the likely ones; tempered: the same at the
+// temperature.
 #define CANDIDATE_RESULT(FIELD, ARRAY)  \
   FIELD(uint, likely)                   \
   FIELD(uint, noisy)                    \

@@ -11,9 +11,9 @@
 #define MATVEC_RESIDUAL 5
 #define MATVEC_FACTORS 6
 #define MATVEC_NORM 7   // the skinny kernels' alone
-// LANES = row lanes * K_LANES. ROWS: matrix rows per lane. COLS: columns of x in one workgroup. INTERLEAVE: rows whose units alternate in the
-// weights (docs/numerics.md). NORM: x is RMS-normalised on the way in. EPILOGUE: the operation on the sums, one of those below. SHARED_TABLE: a
-// format's table is copied to shared memory. SCALED: the sums of W's rows are multiplied by the factors of the rows first.
+// LANES = row lanes * K_LANES. ROWS: matrix rows per lane. COLS: columns of x in one workgroup. INTERLEAVE: rows whose units alternate in
+// the weights (docs/numerics.md). NORM: x is RMS-normalised on the way in. EPILOGUE: the operation on the sums, one of those below.
+// SHARED_TABLE: a format's table is copied to shared memory. SCALED: the sums of W's rows are multiplied by the factors of the rows first.
 #define MATVEC_SPEC(CONSTANT)                                                                                   \
   CONSTANT(0, LANES, 32) CONSTANT(1, K_LANES, 32) CONSTANT(2, ROWS, 4) CONSTANT(3, COLS, 1) CONSTANT(4, INTERLEAVE, 1) \
   CONSTANT(5, NORM, 0) CONSTANT(6, ADD_BIAS, 0) CONSTANT(7, ADD_RESIDUAL, 0) CONSTANT(8, EPILOGUE, 0) CONSTANT(9, SHARED_TABLE, 0) \

@@ -5,6 +5,7 @@
 #define MOVE_KV_V_CACHE 1
 #define MOVE_KV_STATE 2
 #define MOVE_KV_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
-// head_words: from one KV head's words to the next one's. first: where the plane of words that is moved begins in them. words: of a position.
+// head_words: from one KV head's words to the next one's. first: where the plane of words that is moved begins in them. words: of a
+// position.
 #define MOVE_KV_PUSH(FIELD) FIELD(uint, head_words) FIELD(uint, first) FIELD(uint, words) FIELD(uint, tables)
 #endif

@@ -2,9 +2,10 @@
 #include "lib/kv_blocks.glsl"
 #include "lib/half.glsl"
 
-// A block of Q8_0: scale = half(largest magnitude / 127), quants = value / scale rounded to the nearest, ties away from zero, at most 127 in
-// size. Division may be off by 2.5 units, so the quotient only proposes a quant and exact products decide: (quant + 0.5) * scale has at most 19 bits.
-// Every device, and the host (ref/operations.h), thus makes the same bits. The multiplication by 1/127 is rounded once everywhere.
+// A block of Q8_0: scale = half(largest magnitude / 127), quants = value / scale rounded to the nearest, ties away from zero, at most 127
+// in size. Division may be off by 2.5 units, so the quotient only proposes a quant and exact products decide: (quant + 0.5) * scale has at
+// most 19 bits. Every device, and the host (ref/operations.h), thus makes the same bits. The multiplication by 1/127 is rounded once
+// everywhere.
 uint block_scale_bits(uint largest_magnitude) { return half_bits(uintBitsToFloat(largest_magnitude) * 0.007874016); }
 
 // Four quants, lowest byte first. A scale of 0, infinity or NaN has quants of 0: the block reads as zeros, or as NaN.

@@ -1,5 +1,6 @@
-// Reads neighbouring dimensions of a cached K or V vector, given its KV head and place in the cache (slot): load_k, load_v four, and with texels
-// load_k8, load_v8 eight. Define KV_FORMAT, HEAD_DIM, push.slots and the bindings KV_K and KV_V first. A quant times its scale is exact.
+// Reads neighbouring dimensions of a cached K or V vector, given its KV head and place in the cache (slot): load_k, load_v four, and with
+// texels load_k8, load_v8 eight. Define KV_FORMAT, HEAD_DIM, push.slots and the bindings KV_K and KV_V first. A quant times its scale is
+// exact.
 #include "lib/kv_blocks.glsl"
 
 vec4 four_halves(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }

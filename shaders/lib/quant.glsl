@@ -38,15 +38,15 @@ float scale_half(uint index) {
   return (index & 1u) == 0u ? pair.x : pair.y;
 }
 
-// Formats with a minimum, or with two scales a block, expand to code * scale + offset. A format's scale times a code is exact in binary32 (at
-// most 11 bits of a half, 7 of a super-block's scale, 6 of a code), so nothing but the last addition rounds, and the result has the bits
-// of the scalar reference's, which multiplies and subtracts.
+// Formats with a minimum, or with two scales a block, expand to code * scale + offset. A format's scale times a code is exact in binary32
+// (at most 11 bits of a half, 7 of a super-block's scale, 6 of a code; all but Q8_K's, a float times a byte, which rounds once), so nothing
+// but the last addition rounds, and the result has the bits of the scalar reference's, which multiplies and subtracts.
 //
 // Codes of fewer than 8 bits are put together in the four bytes of a word: group g of a block is its weights 4*g .. 4*g + 3. The orders of
 // bits are those that src/gguf/quants/blocks.h writes.
 
-// The four bytes less `middle`. 0x4b000000 is 2^23 as a float: a small integer put into its mantissa is added to it, which costs less than a
-// conversion.
+// The four bytes less `middle`. 0x4b000000 is 2^23 as a float: a small integer put into its mantissa is added to it, which costs less than
+// a conversion.
 vec4 codes(uint bytes, float middle) {
   return uintBitsToFloat(((uvec4(bytes) >> uvec4(0, 8, 16, 24)) & 255u) | 0x4b000000u) - (8388608.0 + middle);
 }

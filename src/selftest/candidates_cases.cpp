@@ -22,7 +22,8 @@ using kernels::ResourceKind;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Rows that are hard each in a way of its own: a spread as models have it, flat, ties, without numbers here and there, with none at all, equal.
+// Rows that are hard each in a way of its own: a spread as models have it, flat, ties, without numbers here and there, with none at all,
+// equal.
 std::vector<float> make_logits(Random& random, std::uint32_t vocabulary, std::uint32_t row) {
   std::vector<float> logits = random.floats(vocabulary, row % 6 == 1 ? -1.0f : -16.0f, row % 6 == 1 ? 1.0f : 8.0f);
   const auto scatter = [&](float value, std::uint32_t times) {

@@ -10,7 +10,7 @@ namespace skipstone::vk {
 namespace {
 
 constexpr std::uint32_t sets_per_pool = 256;
-constexpr std::uint32_t descriptors_per_set = 6;  // on average
+constexpr std::uint32_t descriptors_per_set = 7;  // on average: products of matrices, most of all dispatches, have 8
 constexpr std::uint32_t pairs_per_query_pool = 256;
 
 VkPipelineStageFlags stages_of(std::uint8_t stages) {

@@ -107,7 +107,8 @@ TEST(Formats, GoldenBlocksHaveTheirWeightsInTheReference) {
   }
 }
 
-// A row of an embedding table for each block. Weights below 2^-122, some of whose scales are denormal floats, may be lost (docs/numerics.md).
+// A row of an embedding table for each block. Weights below 2^-122, some of whose scales are denormal floats, may be lost
+// (docs/numerics.md).
 TEST(Formats, GoldenBlocksHaveTheirWeightsOnTheDevice) {
   const std::vector<GoldenBlocks> all = all_golden();
   if (all.empty()) GTEST_SKIP() << "no golden blocks in " << formats_folder;

@@ -1,4 +1,5 @@
-// Files of the cache folder, damaged: each is ignored and replaced, and the text stays the same. On the stub driver, which makes a start cheap.
+// Files of the cache folder, damaged: each is ignored and replaced, and the text stays the same. On the stub driver, which makes a start
+// cheap.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

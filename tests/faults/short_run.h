@@ -20,8 +20,8 @@ struct RunOptions {
   int32_t rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
 };
 
-/// Five tokens of prompt, eight more. `done` is called when the library has been left for good: before that, nothing but the library asks for
-/// memory.
+/// Five tokens of prompt, eight more. `done` is called when the library has been left for good: before that, nothing but the library asks
+/// for memory.
 Outcome short_run(const char* model, const RunOptions& options = {}, void (*done)() = nullptr);
 
 }  // namespace skipstone::faults

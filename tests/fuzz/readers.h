@@ -26,8 +26,8 @@ std::span<const Reader> state_readers();
 /// All of both.
 std::vector<Reader> all_readers();
 
-/// Puts `bytes` in the place of the reader's file and reads. True where the file is taken, false where it is refused with a sentence; throws
-/// std::logic_error for an Error without one, and lets every other exception through.
+/// Puts `bytes` in the place of the reader's file and reads. True where the file is taken, false where it is refused with a sentence;
+/// throws std::logic_error for an Error without one, and lets every other exception through.
 bool read(const Reader& reader, const std::string& folder, const std::string& bytes);
 
 }  // namespace skipstone::fuzz

@@ -1,5 +1,5 @@
-// The server's HTTP layer without a model: what memory is charged, which connections make room, and what becomes of exceptions. Also under the
-// sanitizers.
+// The server's HTTP layer without a model: what memory is charged, which connections make room, and what becomes of exceptions. Also under
+// the sanitizers.
 #include "serve/http_server.h"
 
 #include <gtest/gtest.h>

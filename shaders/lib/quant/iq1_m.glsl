@@ -5,9 +5,9 @@ struct Block {
   vec2 scale;   // of weights 0..15 and 16..31
 };
 
-// Plane 0: of 8 blocks the low bytes of four rows of the grid; then of 8 blocks four times {three upper bits, whether the row is moved down}.
-// Plane 1: the grid; d, and 16 scales of three bits: those of
-// the first four blocks are the lower 24 bits of the second word; of those of the others, the lower 16 bits are after d, the rest after these 24.
+// Plane 0: of 8 blocks the low bytes of four rows of the grid; then of 8 blocks four times {three upper bits, whether the row is moved
+// down}. Plane 1: the grid; d, and 16 scales of three bits: those of the first four blocks are the lower 24 bits of the second word; of
+// those of the others, the lower 16 bits are after d, the rest after these 24.
 Block load_block(uint unit, uint block) {
   const uint b = block & 7u;
   const uvec2 header = scale_pair(TABLE_WORDS / 2u + unit);

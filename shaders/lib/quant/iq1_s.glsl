@@ -5,8 +5,8 @@ struct Block {
   float scale;
 };
 
-// Plane 0: of 8 blocks the low bytes of four rows of the grid; then of 8 blocks {four times three upper bits, 3 bits of scale, whether all are
-// moved down}. Plane 1: the grid; d of all units.
+// Plane 0: of 8 blocks the low bytes of four rows of the grid; then of 8 blocks {four times three upper bits, 3 bits of scale, whether all
+// are moved down}. Plane 1: the grid; d of all units.
 Block load_block(uint unit, uint block) {
   const uint b = block & 7u;
   Block raw;

@@ -5,8 +5,8 @@ struct Block {
   vec2 scale;   // of weights 0..15 and 16..31
 };
 
-// Plane 0: of 8 blocks the low bytes of four rows of the grid; 32 signs. Plane 1: the grid; d as a float, of 8 blocks the upper two bits of the
-// rows and two scales.
+// Plane 0: of 8 blocks the low bytes of four rows of the grid; 32 signs. Plane 1: the grid; d as a float, of 8 blocks the upper two bits of
+// the rows and two scales.
 Block load_block(uint unit, uint block) {
   const uint b = block & 7u, header = TABLE_WORDS + unit * 5u;
   const uvec2 own = pair_of(weight_words(unit * 4u + (b >> 1)), b);

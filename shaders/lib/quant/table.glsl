@@ -1,5 +1,5 @@
-// A format's table of codes: the TABLE_WORDS words at the beginning of plane 1 (gguf::BlockCode::table). It is read there, or with SHARED_TABLE
-// from a copy in shared memory, which prepare_table() makes.
+// A format's table of codes: the TABLE_WORDS words at the beginning of plane 1 (gguf::BlockCode::table). It is read there, or with
+// SHARED_TABLE from a copy in shared memory, which prepare_table() makes.
 #define HAS_TABLE
 const uint COPIED_WORDS = SHARED_TABLE != 0u ? TABLE_WORDS : 1u;
 shared uint table_copy[COPIED_WORDS];

@@ -52,8 +52,8 @@ class Ledger {
   // ---- objects
   Id add(const char* type, Id parent);
   Object* find(Id id, const char* type);  ///< null and a misuse where it is not there
-  /// The same, for a use that the specification wants kept apart from all others ("externally synchronized"). The thread sanitizer takes it for
-  /// a write, so that a program whose threads do not keep them apart is reported.
+  /// The same, for a use that the specification wants kept apart from all others ("externally synchronized"). The thread sanitizer takes it
+  /// for a write, so that a program whose threads do not keep them apart is reported.
   Object* find_alone(Id id, const char* type);
   void remove(Id id, const char* type);   ///< nothing for 0
   void release_children(Id parent, const char* type);
