@@ -97,16 +97,6 @@ std::size_t count_different(std::span<const float> a, std::span<const float> b) 
   return count;
 }
 
-TEST(Formats, GoldenBlocksHaveTheirWeightsInTheReference) {
-  const std::vector<GoldenBlocks> all = all_golden();
-  if (all.empty()) GTEST_SKIP() << "no golden blocks in " << formats_folder;
-  for (const GoldenBlocks& golden : all) {
-    std::vector<float> weights(golden.weights.size());
-    gguf::dequantize(golden.type, golden.bytes, weights);
-    EXPECT_EQ(count_different(weights, golden.weights), 0u) << gguf::traits(golden.type).name;
-  }
-}
-
 // A row of an embedding table for each block. Weights below 2^-122, some of whose scales are denormal floats, may be lost
 // (docs/numerics.md).
 TEST(Formats, GoldenBlocksHaveTheirWeightsOnTheDevice) {
