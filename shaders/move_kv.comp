@@ -20,11 +20,13 @@ const uint KEYS = KEYS_TEXT;
 
 void main() {
   const uint word = gl_GlobalInvocationID.x;
-  if (word >= push.words) return;
-  const uint at = gl_WorkGroupID.y * push.head_words + push.first + word;
+  const bool is_v = gl_WorkGroupID.z != 0u;
+  const uint words = is_v ? push.v_words : push.k_words;
+  if (word >= words) return;
+  const uint at = gl_WorkGroupID.y * (is_v ? push.v_head_words : push.k_head_words) + (is_v ? push.v_first : push.k_first) + word;
   for (uint i = 0; i < state.rows; ++i) {
-    const uint to = at + slot_of(0u, state.bases[0] + i) * push.words;
-    const uint from = at + slot_of(0u, state.bases[0] + state.depths[i]) * push.words;
-    if (gl_WorkGroupID.z == 0u) k_cache[to] = k_cache[from]; else v_cache[to] = v_cache[from];
+    const uint to = at + slot_of(0u, state.bases[0] + i) * words;
+    const uint from = at + slot_of(0u, state.bases[0] + state.depths[i]) * words;
+    if (is_v) v_cache[to] = v_cache[from]; else k_cache[to] = k_cache[from];
   }
 }

@@ -4,9 +4,9 @@
 //
 // Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][slots][head_dim]; tables
 // of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one
-// head: x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64
-// dimensions whose two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4, with
-// NEOX rope_dim of 8 (model::Config checks it).
+// head: x = quad index over Q heads, then K heads, then V heads; y = row. In caches with blocks an invocation of K and V handles two of
+// them, whose scales may share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4, with NEOX
+// rope_dim of 8 (model::Config checks it).
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
 
@@ -66,63 +66,87 @@ void store_word(bool is_v, uint at, uint word) {
 }
 
 void store_quad(bool is_v, uint target, vec4 value) {
-  if (KV_FORMAT == KV_FORMAT_F16) {
+  if ((is_v ? V_FORMAT : K_FORMAT) == KV_FORMAT_F16) {
     store_word(is_v, target >> 1, pack_halves(value.x, value.y));
     store_word(is_v, (target >> 1) + 1u, pack_halves(value.z, value.w));
   } else {
-    [[unroll]] for (uint i = 0; i < 4; ++i) store_word(is_v, target + i, floatBitsToUint(value[i]));
+    for (uint i = 0; i < 4; ++i) store_word(is_v, target + i, floatBitsToUint(value[i]));
   }
 }
 
-// Stores the block of dimensions first .. first + KV_BLOCK - 1 of a head, its first quant word at `at`. Returns the bits of its scale.
-uint store_block(bool is_v, uint head_quad, uint first, uint position, uint at) {
+// Stores the codes of dimensions first .. first + KV_BLOCK - 1 of a head, the first word of them at `at`. Returns the block's words of
+// scales; x is half a word but for Q5_1.
+uvec2 store_block(uint format, bool is_v, uint head_quad, uint first, uint position, uint at) {
   const uint quads = KV_BLOCK / 4u;
   vec4 values[quads];
-  uint largest = 0u;   // as bits, in the order of the magnitudes; NaN is above all
-  [[unroll]] for (uint i = 0; i < quads; ++i) {
+  for (uint i = 0; i < quads; ++i) {
     const vec4 own = load_qkv(head_quad + (first >> 2) + i);
     values[i] = is_v ? own : rotated(own, head_quad, first + 4u * i, push.k_row + position);
-    const uvec4 size = floatBitsToUint(values[i]) & 0x7fffffffu;
-    largest = max(largest, max(max(size.x, size.y), max(size.z, size.w)));
   }
-  const uint scale_bits = block_scale_bits(largest);
-  [[unroll]] for (uint i = 0; i < quads; ++i) store_word(is_v, at + i, pack_quants(values[i], scale_bits));
-  return scale_bits;
+  const BlockScale block = block_scale(format, values);
+  uint word = 0u, fifths = 0u;
+  for (uint i = 0; i < quads; ++i) {
+    const uvec4 codes = four_codes(format, values[i], block);
+    if (format == KV_FORMAT_Q8_0) {
+      store_word(is_v, at + i, pack_bytes(codes));
+    } else {
+      word = (i & 1u) == 0u ? pack_nibbles(codes) : word | pack_nibbles(codes) << 16;
+      if ((i & 1u) == 1u) store_word(is_v, at + i / 2u, word);
+      fifths |= pack_fifths(codes) << (4u * i);
+    }
+  }
+  return format == KV_FORMAT_Q5_1 ? uvec2(block.scale | block.minimum << 16, fifths) : uvec2(block.scale, 0u);
 }
 
-// `index`: a word of scales, over K heads, then V heads.
-void store_blocks(uint index, uint row) {
-  const uint words = kv_scale_words(push.head_dim);
-  if (index >= 2u * push.kv_heads * words) return;
-  const uint source = index / words, pair = index % words;
-  const bool is_v = source >= push.kv_heads;
-  const uint head_quad = (row * push.in_stride + (push.heads + source) * push.head_dim) >> 2;
-  const uint cache = (is_v ? source - push.kv_heads : source) * kv_head_words(push.slots, push.head_dim), quads = push.head_dim / 4u;
+uint block_pairs() { return (push.head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOCK); }
+
+// `index`: two neighbouring blocks, over the heads of K or V.
+void store_blocks(uint format, bool is_v, uint index, uint row) {
+  const uint head = index / block_pairs(), pair = index % block_pairs();
+  const uint source = push.heads + (is_v ? push.kv_heads : 0u) + head;
+  const uint head_quad = (row * push.in_stride + source * push.head_dim) >> 2;
+  const uint code_words = kv_code_words(format, push.head_dim), block_words = kv_code_words(format, KV_BLOCK);
+  const uint cache = head * kv_head_words(format, push.slots, push.head_dim);
   const uint first = pair * 2u * KV_BLOCK, second = first + KV_BLOCK;
-  const uint slot = row_slot(row), position = row_position(row), at = cache + slot * quads;
-  uint scales = store_block(is_v, head_quad, first, position, at + first / 4u);
-  if (second < push.head_dim) scales |= store_block(is_v, head_quad, second, position, at + second / 4u) << 16;
-  store_word(is_v, cache + push.slots * quads + slot * words + pair, scales);
+  const uint slot = row_slot(row), position = row_position(row), at = cache + slot * code_words + pair * 2u * block_words;
+  const uint scales = cache + push.slots * code_words + slot * kv_scale_words(format, push.head_dim);
+  const uvec2 a = store_block(format, is_v, head_quad, first, position, at);
+  uvec2 b = uvec2(0u);
+  if (second < push.head_dim) b = store_block(format, is_v, head_quad, second, position, at + block_words);
+  if (format != KV_FORMAT_Q5_1) {
+    store_word(is_v, scales + pair, a.x | b.x << 16);
+    return;
+  }
+  store_word(is_v, scales + 4u * pair, a.x);
+  store_word(is_v, scales + 4u * pair + 1u, a.y);
+  if (second < push.head_dim) {
+    store_word(is_v, scales + 4u * pair + 2u, b.x);
+    store_word(is_v, scales + 4u * pair + 3u, b.y);
+  }
 }
 
-// `index`: a quad over Q heads, then K heads, then V heads.
+// `index`: over Q heads, K heads, V heads: quads, in caches with blocks two blocks each.
 void store(uint index, uint row) {
   const uint quads = push.head_dim / 4u, q_quads = push.heads * quads, kv_quads = push.kv_heads * quads;
-  if (KV_FORMAT == KV_FORMAT_Q8_0 && index >= q_quads) {
-    store_blocks(index - q_quads, row);
+  const uint k_count = kv_has_blocks(K_FORMAT) ? push.kv_heads * block_pairs() : kv_quads;
+  const uint v_count = kv_has_blocks(V_FORMAT) ? push.kv_heads * block_pairs() : kv_quads;
+  if (index >= q_quads + k_count + v_count) return;
+  const bool is_v = index >= q_quads + k_count;
+  if (index >= q_quads && kv_has_blocks(is_v ? V_FORMAT : K_FORMAT)) {
+    store_blocks(is_v ? V_FORMAT : K_FORMAT, is_v, index - q_quads - (is_v ? k_count : 0u), row);
     return;
   }
-  if (index >= q_quads + 2u * kv_quads) return;
-  const bool is_v = index >= q_quads + kv_quads;
-  const uint head_quad = (row * push.in_stride >> 2) + index / quads * quads, d0 = index % quads * 4u;
+  uint quad = index;
+  if (kv_has_blocks(K_FORMAT) && is_v) quad += kv_quads - k_count;
+  const uint head_quad = (row * push.in_stride >> 2) + quad / quads * quads, d0 = quad % quads * 4u;
   const vec4 own = load_qkv(head_quad + (d0 >> 2));
-  const uint turn = (index < q_quads ? push.q_row : push.k_row) + row_position(row);
+  const uint turn = (quad < q_quads ? push.q_row : push.k_row) + row_position(row);
   const vec4 value = is_v ? own : rotated(own, head_quad, d0, turn);
-  if (index < q_quads) {
-    q_out[(row * push.q_stride >> 2) + index] = value;
+  if (quad < q_quads) {
+    q_out[(row * push.q_stride >> 2) + quad] = value;
     return;
   }
-  const uint head = (index - q_quads) / quads - (is_v ? push.kv_heads : 0u);
+  const uint head = (quad - q_quads) / quads - (is_v ? push.kv_heads : 0u);
   store_quad(is_v, (head * push.slots + row_slot(row)) * push.head_dim + d0, value);
 }
 

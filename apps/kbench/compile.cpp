@@ -49,7 +49,7 @@ std::string text(const std::optional<double>& value) { return value ? fmt::forma
 }  // namespace
 
 std::vector<CompiledKernel> compile(const std::shared_ptr<vk::Device>& device, kernels::Library& library,
-                                    const std::vector<std::string>& models, KvFormat kv_format,
+                                    const std::vector<std::string>& models, const KvFormats& kv_format,
                                     const std::function<void(const std::string&)>& progress) {
   kernels::Selector select(device->caps(), device->tuning());
   std::vector<kernels::Math> maths{kernels::Math::f32};

@@ -41,7 +41,7 @@ struct CompiledKernel {
 /// Each pipeline of decoding, drafting, verification and prompts of `models` (model::synthetic_model's notation) once, in the order of
 /// `models`; the pipelines of decoding on matrix units come last in a model, if device and build have them. Throws for unknown models.
 std::vector<CompiledKernel> compile(const std::shared_ptr<skipstone::vk::Device>& device, skipstone::kernels::Library& library,
-                                    const std::vector<std::string>& models, skipstone::KvFormat kv_format,
+                                    const std::vector<std::string>& models, const skipstone::KvFormats& kv_format,
                                     const std::function<void(const std::string&)>& progress);
 
 /// A tab-separated table with a header line; "-" for an absent figure.

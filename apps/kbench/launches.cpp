@@ -109,7 +109,7 @@ std::size_t barriers_between(std::span<const kernels::Dispatch> dispatches) {
   return barriers;
 }
 
-ModelLaunches launches(const std::string& model, const kernels::Selector& select, KvFormat kv_format) {
+ModelLaunches launches(const std::string& model, const kernels::Selector& select, const KvFormats& kv_format) {
   const ModelPasses passes(model, select, kv_format);
   ModelLaunches result{.model = model, .layers = passes.layers(), .weight_bytes = passes.weight_bytes()};
   for (const std::uint32_t rows : {1u, 8u}) {

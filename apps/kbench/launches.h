@@ -46,7 +46,7 @@ inline constexpr double launch_seconds = 1.3e-6, bytes_per_second = 1e12;
 double launch_share(const ModelLaunches& model, const PassLaunches& pass);
 
 /// `model`: model::synthetic_model's notation; passes of 1 and 8 rows. Throws invalid_argument if there is no such model.
-ModelLaunches launches(const std::string& model, const skipstone::kernels::Selector& select, skipstone::KvFormat kv_format);
+ModelLaunches launches(const std::string& model, const skipstone::kernels::Selector& select, const skipstone::KvFormats& kv_format);
 
 /// Number of barriers that vk::Recorder puts between these dispatches.
 std::size_t barriers_between(std::span<const skipstone::kernels::Dispatch> dispatches);

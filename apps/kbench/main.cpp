@@ -52,7 +52,13 @@ std::vector<std::uint32_t> numbers(const std::string& option, const std::string&
   return values;
 }
 
-KvFormat kv_format_of(const Options& o) { return o.kv == "q8_0" ? KvFormat::q8_0 : o.kv == "f32" ? KvFormat::f32 : KvFormat::f16; }
+KvFormats kv_format_of(const Options& o) {
+  const std::size_t slash = o.kv.find('/');
+  const std::string_view both = o.kv;
+  const auto k = kv_format_named(both.substr(0, slash)), v = slash == std::string::npos ? k : kv_format_named(both.substr(slash + 1));
+  if (!k || !v) fail(ExitCode::usage, "--kv {} is none of f32, f16, q8_0, q4_0, q5_1, nor two of them as q8_0/q4_0", o.kv);
+  return {*k, *v};
+}
 
 kbench::Sizes sizes_of(const Options& o) {
   kbench::Sizes sizes;
@@ -70,8 +76,8 @@ kbench::Sizes sizes_of(const Options& o) {
     }
   }
   sizes.kv_format = kv_format_of(o);
-  if (sizes.kv_format == KvFormat::q8_0 && sizes.head_dim % kv_block != 0) {
-    fail(ExitCode::usage, "--heads {}: with --kv q8_0 a head has a multiple of {} dimensions", o.heads, kv_block);
+  if (sizes.kv_format.have_blocks() && sizes.head_dim % kv_block != 0) {
+    fail(ExitCode::usage, "--heads {}: with --kv {} a head has a multiple of {} dimensions", o.heads, o.kv, kv_block);
   }
   if (o.depth > (1u << 17)) fail(ExitCode::usage, "--depth {} cannot be measured; 0 to 131072", o.depth);
   if (o.window > (1u << 17)) fail(ExitCode::usage, "--window {} cannot be measured; 0 to 131072", o.window);
@@ -215,9 +221,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--window", o.window, "Keys that a row of attention sees, as in a layer with a window of its own; 0: all")
       ->capture_default_str();
   app.add_option("--softcap", o.softcap, "That attention's scores are kept below; 0: none")->capture_default_str();
-  app.add_option("--kv", o.kv, "Precision of the KV cache: f16, f32 or q8_0")
+  app.add_option("--kv", o.kv, "Precision of the KV cache: f32, f16, q8_0, q4_0 or q5_1, or of keys and values, as q8_0/q4_0")
       ->capture_default_str()
-      ->check(CLI::IsMember({"f16", "f32", "q8_0"}));
+      ->type_name("TYPE");
   app.add_option("--tier", o.tier, "Of the tiled kernels: base, fp16, coopmat, at most what build and device have; default: the device's");
   app.add_option("--tile", o.tile, "Edge of their tiles: 32, 64, 128, at most what passes and device allow; default: the built-in choice");
   app.add_option("--samples", o.samples, "Of each kernel, taken in turn")->capture_default_str();

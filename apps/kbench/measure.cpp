@@ -166,8 +166,8 @@ void Measurement::set_state(const Timed& timed) {
   for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.vocabulary;
 }
 
-/// Fills all operands with random numbers, except matrices and buffers that the host writes. A Q8_0 cache gets halves too: they are valid
-/// scales, and any bytes are valid quants.
+/// Fills all operands with random numbers, except matrices and buffers that the host writes. A cache with blocks gets halves too: they are
+/// valid scales, and any bits are valid quants.
 void Measurement::fill_operands(const Dispatch& dispatch) {
   vk::Recorder fill(device_);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
@@ -175,7 +175,8 @@ void Measurement::fill_operands(const Dispatch& dispatch) {
     using Kind = kernels::ResourceKind;
     const kernels::Resource& r = operand.resource;
     if (r.kind == Kind::state || r.kind == Kind::candidate_requests || (r.kind == Kind::weight && r.index != vector_tensor)) continue;
-    const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && settings_.sizes.kv_format != KvFormat::f32;
+    const KvFormats& kv = settings_.sizes.kv_format;
+    const bool halves = (r.kind == Kind::k_cache && kv.k != KvFormat::f32) || (r.kind == Kind::v_cache && kv.v != KvFormat::f32);
     const kernels::RandomPattern pattern{halves ? kernels::RandomPattern::Number::f16 : kernels::RandomPattern::Number::f32, 1, 1};
     const auto words = static_cast<std::uint32_t>(slice(r).bytes / 4);
     kernels::record(fill, library_, kernels::random_fill(select_, r, words, pattern, -1.0f, 1.0f, 3, "fill"), resolve);

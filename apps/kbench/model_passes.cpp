@@ -16,7 +16,7 @@ constexpr std::uint32_t context = 4096;  // up to this length attention uses its
 
 }  // namespace
 
-ModelPasses::ModelPasses(const std::string& name, const kernels::Selector& select, KvFormat kv_format)
+ModelPasses::ModelPasses(const std::string& name, const kernels::Selector& select, const KvFormats& kv_format)
     : file_(model::synthetic_model(name)),
       config_(model::Config::from(file_)),
       layout_(model::layout_weights(config_, model::find_tensors(file_, config_), select.caps().max_storage_range, select.interleave())),

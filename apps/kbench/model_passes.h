@@ -16,7 +16,7 @@ namespace kbench {
 class ModelPasses {
  public:
   /// `name`: model::synthetic_model's notation; throws invalid_argument if there is no such model. `select` must outlive it.
-  ModelPasses(const std::string& name, const skipstone::kernels::Selector& select, skipstone::KvFormat kv_format);
+  ModelPasses(const std::string& name, const skipstone::kernels::Selector& select, const skipstone::KvFormats& kv_format);
   ModelPasses(const ModelPasses&) = delete;
   ModelPasses& operator=(const ModelPasses&) = delete;
 

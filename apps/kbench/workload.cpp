@@ -30,14 +30,11 @@ double keys_of(const Request& r, std::uint32_t row) {
 }
 double hidden_of(const Request& r, std::uint32_t row) { return r.sizes.depth + row + 1 - keys_of(r, row); }
 
-/// Bytes of all keys, or all values, of a token.
-double kv_bytes(const Request& r) {
-  const kernels::AttentionShape shape = attention_of(r);
-  return static_cast<double>(shape.kv_heads) * (shape.kv_position_bytes() + shape.kv_scale_bytes());
-}
+/// Bytes of all keys and values of a token.
+double kv_bytes(const Request& r) { return static_cast<double>(attention_of(r).kv_position_bytes()); }
 
 /// Bytes of keys and values that rows after the depth read: counted once, since rows share them.
-double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows - hidden_of(r, 0)) * kv_bytes(r); }
+double cache_bytes(const Request& r) { return (r.sizes.depth + r.rows - hidden_of(r, 0)) * kv_bytes(r); }
 
 /// Scores and weighted sums of values: a multiplication and an addition each for every query head, key and dimension.
 double attention_flops(const Request& r) {
@@ -207,7 +204,7 @@ Workload rope_store(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const double q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
   return one(heads_text(s), kernels::rope_store(select, attention_of(r), {}, r.rows, "rope_store"),
-             r.rows * ((2 * q + 2 * kv + s.head_dim) * word + 2 * kv_bytes(r)), 3.0 * r.rows * (q + kv));
+             r.rows * ((2 * q + 2 * kv + s.head_dim) * word + kv_bytes(r)), 3.0 * r.rows * (q + kv));
 }
 
 /// The kernel that is split over the KV cache, also on devices that use another one.
@@ -255,7 +252,7 @@ Workload keep_rows(const Selector& select, const Request& r) {
 
 /// Moves the quants of a cache with separate scales: the larger part.
 Workload move_kv(const Selector& select, const Request& r) {
-  return one(heads_text(r.sizes), kernels::move_kv(select, attention_of(r), 0, "move_kv").front(), 4.0 * r.rows * kv_bytes(r), 0);
+  return one(heads_text(r.sizes), kernels::move_kv(select, attention_of(r), 0, "move_kv").front(), 2.0 * r.rows * kv_bytes(r), 0);
 }
 
 Workload cosine(const Selector& select, const Request& r) {

@@ -25,7 +25,7 @@ struct Sizes {
   std::uint32_t n = 4096, k = 4096;  ///< of matrices
   std::uint32_t width = 4096, ffn = 11008, heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000;
   std::uint32_t depth = 1024;  ///< tokens in the KV cache
-  skipstone::KvFormat kv_format = skipstone::KvFormat::f16;
+  skipstone::KvFormats kv_format = skipstone::KvFormat::f16;
   std::uint32_t window = 0;  ///< sliding window: keys that a row attends to; 0: all
   float softcap = 0.0f;      ///< of attention's scores; 0: none
 };

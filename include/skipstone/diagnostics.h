@@ -19,6 +19,7 @@ typedef struct skipstone_inspect_params {
   uint32_t context; /* tokens that the memory plan is for; 0: what the model was trained for, at most 4096 */
   int32_t kv_type;  /* skipstone_kv_type */
   const char* pre_tokenizer; /* as in skipstone_engine_params */
+  int32_t kv_type_k, kv_type_v; /* as in skipstone_engine_params */
 } skipstone_inspect_params;
 
 SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size);

@@ -12,7 +12,10 @@ typedef enum skipstone_kv_type {
   SKIPSTONE_KV_AUTOMATIC = 0, /**< f16 */
   SKIPSTONE_KV_F16 = 1,
   SKIPSTONE_KV_F32 = 2,
-  SKIPSTONE_KV_Q8_0 = 3 /**< 8-bit quants in blocks of 32 dimensions with a scale: for models whose heads are multiples of 32 */
+  /* Quants in blocks of 32 dimensions, for models whose heads are multiples of 32: */
+  SKIPSTONE_KV_Q8_0 = 3, /**< of 8 bits, with a scale */
+  SKIPSTONE_KV_Q4_0 = 4, /**< of 4 bits, with a scale */
+  SKIPSTONE_KV_Q5_1 = 5  /**< of 5 bits, with a scale and a minimum */
 } skipstone_kv_type;
 
 /* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */
@@ -107,6 +110,8 @@ typedef struct skipstone_engine_params {
   uint64_t transfer_microseconds; /* for measurements: added to each transfer of rows from one device to the next */
   /* Instead of memory_limit: memory that the engine shares with others. Read during the call alone. NULL: none */
   const skipstone_memory_account* memory_account;
+  /* skipstone_kv_type of keys and of values; SKIPSTONE_KV_AUTOMATIC: as kv_type says for both */
+  int32_t kv_type_k, kv_type_v;
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);
@@ -139,12 +144,13 @@ typedef struct skipstone_engine_info {
   uint64_t validation_messages;
   uint32_t exit_layer;         /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */
   uint32_t max_rows;           /* rows that one pass can verify, hence the most of skipstone_work.rows */
-  int32_t kv_type;             /* skipstone_kv_type of the KV cache as it is: never SKIPSTONE_KV_AUTOMATIC */
+  int32_t kv_type;             /* skipstone_kv_type of the cached keys as they are: never SKIPSTONE_KV_AUTOMATIC */
   const char* model_type;      /* the tensor type that most parameters have: "Q4_0" */
   uint64_t parameters;         /* of the model */
   uint64_t tensor_bytes;       /* of its tensors, as a file has them */
   uint64_t bytes_per_token;    /* of weights that a pass over one token reads: all but the embedding's other rows */
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
+  int32_t kv_type_v;           /* skipstone_kv_type of the cached values, likewise */
 } skipstone_engine_info;
 
 /* Totals over the engine's sessions: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},

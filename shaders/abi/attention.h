@@ -10,8 +10,8 @@
 // CHUNK: keys per workgroup, at fixed positions. HEADS: query heads of one KV head that a workgroup serves.
 // KEYS, WINDOWED: see lib/keys.glsl. SOFTCAP: scores are kept below push.cap.
 #define ATTENTION_SPEC(CONSTANT)                                                                                            \
-  CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, CHUNK, 64) CONSTANT(5, KEYS, 0) \
-  CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
+  CONSTANT(0, LANES, 32) CONSTANT(1, K_FORMAT, 1) CONSTANT(2, V_FORMAT, 1) CONSTANT(3, HEAD_DIM, 64) CONSTANT(4, HEADS, 1) CONSTANT(5, CHUNK, 64) \
+  CONSTANT(6, KEYS, 0) CONSTANT(7, WINDOWED, 0) CONSTANT(8, SOFTCAP, 0)
 // group: query heads per KV head. max_chunks: chunks of the full context (the partial buffer's stride). q_stride: floats per row. window:
 // keys that a row sees, where WINDOWED. tables: where the page tables of such layers begin (for all push constants of this name).
 #define ATTENTION_PUSH(FIELD)                                                                                        \

@@ -9,8 +9,8 @@
 #define ATTENTION_SERIAL_OUT 4
 // HEADS: query heads of one KV head that a workgroup serves. KEYS, WINDOWED: see lib/keys.glsl. ROWS: rows that it serves. SOFTCAP: scores
 // are kept below push.cap.
-#define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) \
-  CONSTANT(4, KEYS, 0) CONSTANT(5, ROWS, 1) CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
+#define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, K_FORMAT, 1) CONSTANT(2, V_FORMAT, 1) CONSTANT(3, HEAD_DIM, 64) \
+  CONSTANT(4, HEADS, 1) CONSTANT(5, KEYS, 0) CONSTANT(6, ROWS, 1) CONSTANT(7, WINDOWED, 0) CONSTANT(8, SOFTCAP, 0)
 // group: query heads per KV head. stride: floats per row of q and of the result.
 #define ATTENTION_SERIAL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, slots) FIELD(float, scale) FIELD(float, cap) \
   FIELD(uint, window) FIELD(uint, tables)

@@ -8,9 +8,10 @@
 #define ROPE_STORE_Q_OUT 3
 #define ROPE_STORE_K_CACHE 4
 #define ROPE_STORE_V_CACHE 5
-// KV_FORMAT: see kv_cache.h. NEOX: RoPE pairs (i, i + rope_dim/2) as GPT-NeoX does, else (2i, 2i+1). KEYS: see lib/keys.glsl.
+// K_FORMAT, V_FORMAT: see kv_cache.h. NEOX: RoPE pairs (i, i + rope_dim/2) as GPT-NeoX does, else (2i, 2i+1). KEYS: see lib/keys.glsl.
 // ROUNDS: invocations of the description in rope_store.comp that a lane executes, LANES apart.
-#define ROPE_STORE_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, NEOX, 0) CONSTANT(3, KEYS, 0) CONSTANT(4, ROUNDS, 1)
+#define ROPE_STORE_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, K_FORMAT, 1) CONSTANT(2, V_FORMAT, 1) CONSTANT(3, NEOX, 0) CONSTANT(4, KEYS, 0) \
+  CONSTANT(5, ROUNDS, 1)
 // k_row, q_row: the row of the table that position 0 of K, of Q rotates by.
 #define ROPE_STORE_PUSH(FIELD)                                                                                               \
   FIELD(uint, heads) FIELD(uint, kv_heads) FIELD(uint, head_dim) FIELD(uint, rope_dim) FIELD(uint, in_stride) FIELD(uint, q_stride) \

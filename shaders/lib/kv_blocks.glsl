@@ -1,7 +1,14 @@
-// Where a Q8_0 cache has its parts. A KV head's words: quants [slots][head_dim / 4], four to a word, then scales [slots][scale words],
-// those of two blocks (halves) to a word, padded to 16 bytes. So quants and scales are whole 16-byte words, and one row of a pass never
-// writes to another's words. The host's view: AttentionShape::kv_head_bytes.
+// Where a cache in blocks has its parts. A KV head's words: codes [slots][code words], then scales [slots][scale words], padded to 16
+// bytes. Codes are bytes (Q8_0) or nibbles, the lowest dimension first. Scales are halves, those of two blocks to a word; a block of Q5_1
+// has two words, scale and minimum in the first, the fifth bits of its codes in the second. So codes and scales are whole 16-byte words,
+// and one row of a pass never writes to another's words. The host's view: kernels::KvLayout.
 #include "abi/kv_cache.h"
 
-uint kv_scale_words(uint head_dim) { return (head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOCK); }
-uint kv_head_words(uint slots, uint head_dim) { return slots * (head_dim / 4u) + (slots * kv_scale_words(head_dim) + 3u) / 4u * 4u; }
+bool kv_has_blocks(uint format) { return format >= KV_FORMAT_Q8_0; }
+uint kv_code_words(uint format, uint head_dim) { return format == KV_FORMAT_Q8_0 ? head_dim / 4u : head_dim / 8u; }
+uint kv_scale_words(uint format, uint head_dim) {
+  return format == KV_FORMAT_Q5_1 ? head_dim / KV_BLOCK * 2u : (head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOCK);
+}
+uint kv_head_words(uint format, uint slots, uint head_dim) {
+  return slots * kv_code_words(format, head_dim) + (slots * kv_scale_words(format, head_dim) + 3u) / 4u * 4u;
+}

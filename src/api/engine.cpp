@@ -36,15 +36,8 @@ using namespace skipstone;
 namespace {
 
 int32_t kv_type_of(KvFormat format) {
-  switch (format) {
-    case KvFormat::f32:
-      return SKIPSTONE_KV_F32;
-    case KvFormat::f16:
-      return SKIPSTONE_KV_F16;
-    case KvFormat::q8_0:
-      break;
-  }
-  return SKIPSTONE_KV_Q8_0;
+  const auto found = std::ranges::find(engine::kv_type_formats, format);
+  return static_cast<int32_t>(found - engine::kv_type_formats.begin()) + SKIPSTONE_KV_F16;
 }
 
 text::Token special_token(const text::Vocabulary& vocabulary, int32_t kind) {
@@ -209,12 +202,13 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.validation_messages = e.validation_messages();
     filled.exit_layer = e.config().exit_layer;
     filled.max_rows = e.max_rows();
-    filled.kv_type = kv_type_of(e.memory().kv_format);
+    filled.kv_type = kv_type_of(e.memory().kv_format.k);
     filled.model_type = e.facts().type.c_str();
     filled.parameters = e.facts().parameters;
     filled.tensor_bytes = e.facts().file_bytes;
     filled.bytes_per_token = e.facts().bytes_per_token;
     filled.kv_bytes_per_token = e.memory().kv / e.memory().context;
+    filled.kv_type_v = kv_type_of(e.memory().kv_format.v);
     api::give(filled, info);
   });
 }

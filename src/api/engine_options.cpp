@@ -82,13 +82,21 @@ std::shared_ptr<const InputFile> model_file(const skipstone_engine_params& param
   return std::make_shared<const InputFile>(InputFile::borrow(params.model_fd, params.model_offset, bytes));
 }
 
+engine::KvType kv_type(const char* field, std::int32_t value) {
+  if (value < SKIPSTONE_KV_AUTOMATIC || value > static_cast<std::int32_t>(engine::kv_type_formats.size()))
+    fail(Code::invalid_argument, "{} {} is none of skipstone_kv_type", field, value);
+  return static_cast<engine::KvType>(value);
+}
+
 }  // namespace
+
+engine::KvTypes kv_types(std::int32_t both, std::int32_t k, std::int32_t v) {
+  const engine::KvType type = kv_type("kv_type", both), of_k = kv_type("kv_type_k", k), of_v = kv_type("kv_type_v", v);
+  return {of_k == engine::KvType::automatic ? type : of_k, of_v == engine::KvType::automatic ? type : of_v};
+}
 
 engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   check_source(params);
-  if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
-    fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
-  }
   if (params.tuning < SKIPSTONE_TUNING_AUTOMATIC || params.tuning > SKIPSTONE_TUNING_FIRST_USE) {
     fail(Code::invalid_argument, "tuning {} is none of skipstone_tuning", params.tuning);
   }
@@ -96,6 +104,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
     fail(Code::invalid_argument, "math {} is none of skipstone_math", params.math);
   }
   engine::EngineOptions options;
+  options.kv = kv_types(params.kv_type, params.kv_type_k, params.kv_type_v);
   options.model_path = text_or_empty(params.model_path);
   options.model_file = model_file(params);
   options.synthetic = text_or_empty(params.synthetic);
@@ -114,7 +123,6 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.transfer_microseconds = params.transfer_microseconds;
   if (engine::names_ranks(options.devices)) options.job = stage_job();
   options.context = params.context;
-  options.kv = static_cast<engine::KvType>(params.kv_type);
   options.math = static_cast<engine::MathMode>(params.math);
   options.tuning = static_cast<engine::Tuning>(params.tuning);
   options.validation = params.validation != 0;

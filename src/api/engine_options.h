@@ -14,6 +14,10 @@ namespace skipstone::api {
 /// Throws invalid_argument for values that are none. Anything the parameters point to must outlive the options.
 engine::EngineOptions engine_options(const skipstone_engine_params& params);
 
+/// The types of a cache whose params are `both`, and `k` and `v` where these are not automatic. Throws invalid_argument for values that are
+/// none.
+engine::KvTypes kv_types(std::int32_t both, std::int32_t k, std::int32_t v);
+
 /// Throws cancelled where the callback asks to stop `what` ("loading"). Empty for null.
 engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, const char* what);
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/engine_options.h"
 #include "api/guard.h"
 #include "engine/engine.h"
 #include "engine/model_file.h"
@@ -95,6 +96,7 @@ Json plan_json(const engine::MemoryPlan& plan) {
 }
 
 Json describe(const skipstone_inspect_params& params) {
+  const engine::KvTypes kv = kv_types(params.kv_type, params.kv_type_k, params.kv_type_v);
   const std::string pre = text_or_empty(params.pre_tokenizer);
   if (!pre.empty()) text::PreTokenizer::require(pre);
   const gguf::File file = gguf::File::open(text_or_empty(params.model_path));
@@ -115,7 +117,7 @@ Json describe(const skipstone_inspect_params& params) {
     const model::Config config = model::Config::from(file);
     document["model"] = model_json(config);
     engine::load_model_file(file, config, pre);
-    document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
+    document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, kv));
   } catch (const Error& error) {
     // A sound file that this build does not run is still worth looking at; a damaged one is not.
     if (error.code() != Code::unsupported) throw;
@@ -149,9 +151,6 @@ skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char**
     *json = nullptr;
     const auto params = api::read_params(given);
     api::require(params.model_path, "model_path");
-    if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
-      fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
-    }
     *json = api::copy_string(api::print(api::describe(params)));
   });
 }

@@ -1,6 +1,7 @@
 // A model on a device (Engine, thread-safe; its model does not change after load) and a conversation with it (Session).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -43,7 +44,15 @@ namespace skipstone::engine {
 
 struct StageState;
 
-enum class KvType { automatic, f16, f32, q8_0 };  ///< automatic: f16 (docs/numerics.md)
+enum class KvType { automatic, f16, f32, q8_0, q4_0, q5_1 };  ///< automatic: f16 (docs/numerics.md)
+/// By KvType, from f16 on.
+inline constexpr std::array kv_type_formats = {KvFormat::f16, KvFormat::f32, KvFormat::q8_0, KvFormat::q4_0, KvFormat::q5_1};
+/// The types of keys and of values.
+struct KvTypes {
+  KvTypes(KvType both = KvType::automatic) : k(both), v(both) {}
+  KvTypes(KvType of_k, KvType of_v) : k(of_k), v(of_v) {}
+  KvType k, v;
+};
 
 /// How decoding passes multiply by weights (docs/numerics.md, "Decoding on matrix units").
 enum class MathMode {
@@ -58,7 +67,7 @@ struct MemoryPlan {
   std::uint64_t device_available = 0;  ///< 0: not known (no device asked)
   std::uint64_t host_available = 0;    ///< free system memory, shared with a CPU device
   std::uint32_t context = 0;
-  KvFormat kv_format = KvFormat::f16;
+  KvFormats kv_format = KvFormat::f16;
   std::uint64_t kv_without_windows = 0;  ///< what `kv` would be if no layer had a window
   std::uint64_t kv_read = 0;             ///< of `kv`, by a token at the end of the context: sliding-window layers read their window
   std::uint64_t total() const { return weights + kv + activations; }
@@ -92,7 +101,7 @@ struct EngineOptions {
   std::optional<StageJob> job;
   std::uint64_t transfer_microseconds = 0;  ///< added to each transfer between devices, to simulate a slower connection
   std::uint32_t context = 0;                ///< 0: what the model was trained for, at most 4096
-  KvType kv = KvType::automatic;
+  KvTypes kv;
   bool validation = false;
   /// The embedding program's device instead of one of the engine's own: `device`, `validation` and `low_priority` are ignored then.
   std::optional<vk::HostDevice> host;
@@ -119,7 +128,7 @@ struct DeviceEntry {
 std::vector<DeviceEntry> list_devices(const std::string& wanted);
 
 /// For `inspect`: the plan without a device.
-MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv);
+MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, const KvTypes& kv);
 
 /// Facts about a model that benchmarks report besides its Config.
 struct ModelFacts {

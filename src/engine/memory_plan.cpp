@@ -17,21 +17,13 @@ namespace {
 constexpr double mib = 1024.0 * 1024.0;
 
 KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
-  switch (asked) {
-    case KvType::automatic:
-      return by_default;
-    case KvType::f16:
-      return KvFormat::f16;
-    case KvType::f32:
-      return KvFormat::f32;
-    case KvType::q8_0:
-      break;
+  if (asked == KvType::automatic) return by_default;
+  const KvFormat format = kv_type_formats.at(static_cast<std::size_t>(asked) - 1);
+  if (const std::uint32_t head_dim = config.attention().head_dim; traits(format).has_blocks() && head_dim % kv_block != 0) {
+    fail(Code::invalid_argument, "a {} KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16",
+         to_string(format), kv_block, head_dim);
   }
-  if (const std::uint32_t head_dim = config.attention().head_dim; head_dim % kv_block != 0) {
-    fail(Code::invalid_argument, "a q8_0 KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16", kv_block,
-         head_dim);
-  }
-  return KvFormat::q8_0;
+  return format;
 }
 
 }  // namespace
@@ -44,10 +36,10 @@ std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
   return config.context_trained == 0 ? usual : std::min(config.context_trained, usual);
 }
 
-exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, KvFormat by_default) {
+exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, const KvTypes& kv, KvFormat by_default) {
   exec::SequenceShape shape;
   shape.context = choose_context(config, asked_context);
-  shape.kv_format = choose_kv_format(config, kv, by_default);
+  shape.kv_format = {choose_kv_format(config, kv.k, by_default), choose_kv_format(config, kv.v, by_default)};
   shape.chunk = exec::SequenceShape::chunk_for(config, shape.context);
   return shape;
 }
@@ -59,7 +51,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   plan.kv = sequence.kv;
   plan.activations = sequence.activations;
   const kernels::AttentionShape attention = exec::attention_shape(config, shape);
-  const std::uint64_t position = std::uint64_t{2} * attention.kv_heads * (attention.kv_position_bytes() + attention.kv_scale_bytes());
+  const std::uint64_t position = attention.kv_position_bytes();
   plan.kv_without_windows = sequence.kv_without_windows;
   const std::uint32_t end = shape.end_of(config.layer_count());
   for (std::uint32_t layer = shape.begin; layer < end; ++layer) {
@@ -72,7 +64,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   return plan;
 }
 
-MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv) {
+MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, const KvTypes& kv) {
   // Without a device, one binding is assumed to cover any tensor; no total depends on it.
   const model::WeightLayout layout =
       model::layout_weights(config, model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);

@@ -22,7 +22,7 @@ kernels::Math math_for(MathMode wanted, const std::shared_ptr<vk::Device>& devic
 std::uint32_t choose_context(const model::Config& config, std::uint32_t asked);
 
 /// Throws invalid_argument for a context above 2^20, and for a cache whose blocks the model's heads do not divide into.
-exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, KvFormat by_default);
+exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, const KvTypes& kv, KvFormat by_default);
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
 

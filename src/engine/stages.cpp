@@ -28,6 +28,11 @@ auto reading(const Read& read) {
   }
 }
 
+KvFormat kv_format_from(const Json& name) {
+  if (const auto found = kv_format_named(name.get_ref<const std::string&>())) return *found;
+  fail(Code::internal, "a stage was told of a KV cache of '{}', which it does not know", name.get_ref<const std::string&>());
+}
+
 }  // namespace
 
 Stages::Stages(const EngineOptions& options, std::span<const StageWish> wishes) : transfer_microseconds_(options.transfer_microseconds) {
@@ -140,7 +145,7 @@ std::vector<StageState> states_from(std::string_view lines) {
 std::string to_json(const StageSetup& s) {
   return print({{"ends", s.ends},
                 {"context", s.shape.context},
-                {"kv", static_cast<int>(s.shape.kv_format)},
+                {"kv", {to_string(s.shape.kv_format.k), to_string(s.shape.kv_format.v)}},
                 {"chunk", s.shape.chunk},
                 {"pool_tokens", s.shape.pool_tokens},
                 {"keeps_windows", s.shape.keeps_windows},
@@ -157,7 +162,7 @@ StageSetup setup_from(std::string_view text) {
     StageSetup s;
     s.ends = document.at("ends").get<std::vector<std::uint32_t>>();
     s.shape.context = document.at("context");
-    s.shape.kv_format = static_cast<KvFormat>(document.at("kv").get<int>());
+    s.shape.kv_format = {kv_format_from(document.at("kv").at(0)), kv_format_from(document.at("kv").at(1))};
     s.shape.chunk = document.at("chunk");
     s.shape.pool_tokens = document.at("pool_tokens");
     s.shape.keeps_windows = document.at("keeps_windows");

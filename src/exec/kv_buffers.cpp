@@ -7,22 +7,34 @@
 
 namespace skipstone::exec {
 
+using kernels::KvLayout;
 using kernels::ResourceKind;
+
+namespace {
+
+/// In the order of a layer's two slices.
+constexpr ResourceKind kv_parts[] = {ResourceKind::k_cache, ResourceKind::v_cache};
+
+}  // namespace
 
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
   kernels::AttentionShape attention = attention_shape(config, shape);
-  const auto buffer_bytes = [&](MemoryKind kind) {
+  const auto buffer_bytes = [&](MemoryKind kind, ResourceKind part) {
     attention.slots = initial_pages(kind, config, shape) * KV_PAGE;
-    return attention.kv_bytes();
+    return attention.cache(part).bytes();
   };
   KvPlan plan;
   for (const MemoryKind kind : memory_kinds) {
     const std::size_t layers = layers_of(kind, config, shape).size();
     if (layers == 0) continue;
-    plan.bytes += 2 * buffer_bytes(kind) * layers;
-    plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind));
+    for (const ResourceKind part : kv_parts) {
+      plan.bytes += buffer_bytes(kind, part) * layers;
+      plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind, part));
+    }
   }
-  plan.bytes_without_windows = 2 * buffer_bytes(MemoryKind::full) * (shape.end_of(config.layer_count()) - shape.begin);
+  for (const ResourceKind part : kv_parts) {
+    plan.bytes_without_windows += buffer_bytes(MemoryKind::full, part) * (shape.end_of(config.layer_count()) - shape.begin);
+  }
   return plan;
 }
 
@@ -48,13 +60,16 @@ std::uint64_t block_bytes(std::size_t slices, std::uint64_t slice_bytes) {
 }  // namespace
 
 KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const {
-  kernels::AttentionShape shape = shape_;
-  shape.slots = pages * KV_PAGE;
-  std::vector<vk::Slice> slices(2 * layers_[kind].size());
-  auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv, block_bytes(slices.size(), shape.kv_bytes()));
-  if (!device_->could_have(slices.size() * shape.kv_bytes())) shortage = vk::Shortage::fails;  // others would leave in vain
-  for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes(), shortage);
-  return {std::move(arena), std::move(slices)};
+  const std::size_t layers = layers_[kind].size();
+  if (!device_->could_have(layers * layer_bytes(pages * KV_PAGE))) shortage = vk::Shortage::fails;  // others would leave in vain
+  Buffers buffers;
+  buffers.slices.resize(2 * layers);
+  for (std::size_t part = 0; part < 2; ++part) {
+    const std::uint64_t bytes = layout(kv_parts[part], pages * KV_PAGE).bytes();
+    buffers.arenas[part] = std::make_unique<vk::Arena>(device_, vk::Role::kv, block_bytes(layers, bytes));
+    for (std::size_t i = part; i < 2 * layers; i += 2) buffers.slices[i] = buffers.arenas[part]->allocate(bytes, shortage);
+  }
+  return buffers;
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
@@ -63,9 +78,13 @@ vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
   return buffers_[kind_of(layer)].slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
 }
 
-std::uint64_t KvBuffers::layer_bytes(std::uint32_t positions) const {
-  return std::uint64_t{2} * shape_.kv_heads * positions * (shape_.kv_position_bytes() + shape_.kv_scale_bytes());
+KvLayout KvBuffers::layout(ResourceKind part, std::uint32_t slots) const {
+  KvLayout layout = shape_.cache(part);
+  layout.slots = slots;
+  return layout;
 }
+
+std::uint64_t KvBuffers::layer_bytes(std::uint32_t positions) const { return positions * shape_.kv_position_bytes(); }
 
 namespace {
 
@@ -74,19 +93,21 @@ struct Move {
   std::uint32_t from = 0, to = 0, count = 0;
 };
 
-/// KV head by KV head; the buffers may have different numbers of slots.
-void record(vk::Recorder& recorder, kernels::AttentionShape shape, const vk::Slice& old, std::uint32_t old_slots, const vk::Slice& now,
-            std::uint32_t now_slots, const Move& move) {
-  shape.slots = old_slots;
-  const std::uint64_t old_head = shape.kv_head_bytes();
-  shape.slots = now_slots;
-  const std::uint64_t now_head = shape.kv_head_bytes(), vector = shape.kv_position_bytes(), scales = shape.kv_scale_bytes();
-  for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
-    const std::uint64_t from = head * old_head, to = head * now_head;
-    recorder.copy(old.part(from + move.from * vector, move.count * vector), now.part(to + move.to * vector, move.count * vector));
+/// K or V of a layer.
+struct Part {
+  vk::Slice slice;
+  KvLayout layout;
+};
+
+/// KV head by KV head; the parts differ in slots at most.
+void record(vk::Recorder& recorder, const Part& old, const Part& now, const Move& move) {
+  const std::uint64_t codes = old.layout.code_bytes(), scales = old.layout.scale_bytes();
+  for (std::uint32_t head = 0; head < old.layout.kv_heads; ++head) {
+    const std::uint64_t from = head * old.layout.head_bytes(), to = head * now.layout.head_bytes();
+    recorder.copy(old.slice.part(from + move.from * codes, move.count * codes), now.slice.part(to + move.to * codes, move.count * codes));
     if (scales == 0) continue;
-    recorder.copy(old.part(from + old_slots * vector + move.from * scales, move.count * scales),
-                  now.part(to + now_slots * vector + move.to * scales, move.count * scales));
+    recorder.copy(old.slice.part(from + old.layout.scales_at() + move.from * scales, move.count * scales),
+                  now.slice.part(to + now.layout.scales_at() + move.to * scales, move.count * scales));
   }
 }
 
@@ -94,10 +115,10 @@ void record(vk::Recorder& recorder, kernels::AttentionShape shape, const vk::Sli
 
 void KvBuffers::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
   const auto held = hold();
-  const std::uint32_t slots = slots_[kind];
   vk::Recorder recorder(device_);
-  for (const vk::Slice& slice : buffers_[kind].slices) {
-    record(recorder, shape_, slice, slots, slice, slots, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
+  for (std::size_t i = 0; i < buffers_[kind].slices.size(); ++i) {
+    const Part part{buffers_[kind].slices[i], layout(kv_parts[i % 2], slots_[kind])};
+    record(recorder, part, part, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
 }
@@ -110,7 +131,8 @@ void KvBuffers::resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shorta
   Buffers larger = allocate(kind, pages, shortage);
   vk::Recorder recorder(device_);
   for (std::size_t i = 0; i < larger.slices.size(); ++i) {
-    record(recorder, shape_, buffers_[kind].slices[i], slots, larger.slices[i], pages * KV_PAGE, {0, 0, slots});
+    const ResourceKind part = kv_parts[i % 2];
+    record(recorder, {buffers_[kind].slices[i], layout(part, slots)}, {larger.slices[i], layout(part, pages * KV_PAGE)}, {0, 0, slots});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
   buffers_[kind] = std::move(larger);
@@ -130,21 +152,19 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
   const auto held = buffers_.hold();
   const MemoryKind kind = buffers_.kind_of(layer);
   const std::span<const std::uint32_t> pages = pages_[kind].pages;
-  kernels::AttentionShape shape = buffers_.shape_;
-  shape.slots = buffers_.slots()[kind];
   const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
     for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {
       const std::uint64_t slot = std::uint64_t{pages[position / KV_PAGE]} * KV_PAGE;
       visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
     }
   };
-  for (const ResourceKind part : {ResourceKind::k_cache, ResourceKind::v_cache}) {
+  for (const ResourceKind part : kv_parts) {
     const vk::Slice cache = buffers_.slice(part, layer);
-    for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
-      const std::uint64_t at = head * shape.kv_head_bytes();
-      visit_plane(cache, at, shape.kv_position_bytes());
-      if (shape.kv_scale_bytes() > 0)
-        visit_plane(cache, at + std::uint64_t{shape.slots} * shape.kv_position_bytes(), shape.kv_scale_bytes());
+    const KvLayout layout = buffers_.layout(part, buffers_.slots()[kind]);
+    for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {
+      const std::uint64_t at = head * layout.head_bytes();
+      visit_plane(cache, at, layout.code_bytes());
+      if (layout.scale_bytes() > 0) visit_plane(cache, at + layout.scales_at(), layout.scale_bytes());
     }
   }
 }

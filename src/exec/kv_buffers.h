@@ -1,6 +1,7 @@
 // Buffers for the keys and values of the layers on one device. KvPool decides which sequence has which page.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,7 +63,7 @@ class KvBuffers : public PageStore {
   std::uint64_t generation() const { return generation_; }
   /// The kind of any layer of the model.
   MemoryKind kind_of(std::uint32_t layer) const { return kinds_.at(layer); }
-  /// Bytes of `positions` positions of a layer: K, then V; for each KV head the vectors and then, for q8_0, their scales.
+  /// Bytes of `positions` positions of a layer: K, then V; for each KV head the vectors and then, of quantised ones, their scales.
   std::uint64_t layer_bytes(std::uint32_t positions) const;
 
   void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
@@ -71,10 +72,12 @@ class KvBuffers : public PageStore {
  private:
   friend class KvBytes;
   struct Buffers {
-    std::unique_ptr<vk::Arena> arena;
-    std::vector<vk::Slice> slices;  ///< K, V of the first layer of the kind, K, V of the next one, ...
+    std::array<std::unique_ptr<vk::Arena>, 2> arenas;  ///< of K, of V
+    std::vector<vk::Slice> slices;                     ///< K, V of the first layer of the kind, K, V of the next one, ...
   };
   Buffers allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const;
+  /// `part`: k_cache or v_cache.
+  kernels::KvLayout layout(kernels::ResourceKind part, std::uint32_t slots) const;
 
   std::shared_ptr<vk::Device> device_;
   kernels::AttentionShape shape_;  ///< without its slots

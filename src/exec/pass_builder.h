@@ -12,7 +12,7 @@ namespace skipstone::exec {
 /// Parameters that fix the size of a sequence's buffers.
 struct SequenceShape {
   std::uint32_t context = 0;
-  KvFormat kv_format = KvFormat::f16;
+  KvFormats kv_format = KvFormat::f16;
   std::uint32_t chunk = 64;       ///< keys per attention split
   std::uint32_t pool_tokens = 0;  ///< positions that the cache of all sequences initially has room for, if more than one context
   /// Sliding-window layers initially have room for as many positions as full layers, for cached prefixes; else for those that one sequence

@@ -30,24 +30,21 @@ std::uint32_t capped(const AttentionShape& shape) { return shape.softcap > 0.0f 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
 
 static_assert(static_cast<int>(KvFormat::f32) == KV_FORMAT_F32 && static_cast<int>(KvFormat::f16) == KV_FORMAT_F16 &&
-              static_cast<int>(KvFormat::q8_0) == KV_FORMAT_Q8_0 && kv_block == KV_BLOCK);
+              static_cast<int>(KvFormat::q8_0) == KV_FORMAT_Q8_0 && static_cast<int>(KvFormat::q4_0) == KV_FORMAT_Q4_0 &&
+              static_cast<int>(KvFormat::q5_1) == KV_FORMAT_Q5_1 && kv_block == KV_BLOCK);
 static_assert(static_cast<std::uint32_t>(Keys::text) == KEYS_TEXT && static_cast<std::uint32_t>(Keys::tree) == KEYS_TREE &&
               static_cast<std::uint32_t>(Keys::window) == KEYS_WINDOW);
-std::uint32_t kv_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format); }
+std::uint32_t k_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format.k); }
+std::uint32_t v_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format.v); }
+
+/// Invocations of rope_store that store a row's K or V.
+std::uint32_t stores(const KvLayout& cache) {
+  return cache.kv_heads * (traits(cache.format).has_blocks() ? (cache.head_dim + 2 * kv_block - 1) / (2 * kv_block) : cache.head_dim / 4);
+}
 
 }  // namespace
 
-std::uint32_t AttentionShape::kv_position_bytes() const {
-  return head_dim * (kv_format == KvFormat::f32 ? 4 : kv_format == KvFormat::f16 ? 2 : 1);
-}
-
-std::uint32_t AttentionShape::kv_scale_bytes() const {
-  return kv_format == KvFormat::q8_0 ? (head_dim + 2 * kv_block - 1) / (2 * kv_block) * 4 : 0;
-}
-
-std::uint64_t AttentionShape::kv_head_bytes() const {
-  return std::uint64_t{cache_slots()} * kv_position_bytes() + (std::uint64_t{cache_slots()} * kv_scale_bytes() + 15) / 16 * 16;
-}
+std::uint32_t KvLayout::scale_bytes() const { return (head_dim / kv_block * traits(format).scale_bytes + 3) / 4 * 4; }
 
 std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
   return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
@@ -58,7 +55,8 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
   const std::uint32_t rounds = select.tuning().texels ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
   d.kernel = select.tuning().texels ? KernelId::rope_store_texels : KernelId::rope_store;
-  d.constants = words(abi::RopeStoreSpec{select.tuning().lanes, kv_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
+  d.constants = words(
+      abi::RopeStoreSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
@@ -68,8 +66,8 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
   d.push =
       bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
                                q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables});
-  const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
-  const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
+  const std::uint32_t invocations =
+      shape.heads * shape.head_dim / 4 + stores(shape.cache(ResourceKind::k_cache)) + stores(shape.cache(ResourceKind::v_cache));
   d.groups = {(invocations + select.tuning().lanes * rounds - 1) / (select.tuning().lanes * rounds), rows, 1};
   d.label = label;
   return d;
@@ -82,7 +80,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants = attention_words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads,
+  d.constants = attention_words(abi::AttentionSerialSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
                                                          static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape)},
                                 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
@@ -105,8 +103,8 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
-  split.constants = attention_words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk,
-                                                       static_cast<std::uint32_t>(keys), sliding(layer), capped(shape)},
+  split.constants = attention_words(abi::AttentionSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
+                                                       shape.chunk, static_cast<std::uint32_t>(keys), sliding(layer), capped(shape)},
                                     2);
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer.index}, Access::read},
@@ -133,22 +131,25 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
 }
 
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label) {
-  const auto head_words = static_cast<std::uint32_t>(shape.kv_head_bytes() / 4);
+  const KvLayout k = shape.cache(ResourceKind::k_cache), v = shape.cache(ResourceKind::v_cache);
+  const auto to_words = [](std::uint64_t bytes) { return static_cast<std::uint32_t>(bytes / 4); };
   std::vector<Dispatch> planes;
-  const auto move = [&](std::uint32_t first, std::uint32_t words_of_row) {
+  const auto move = [&](std::uint32_t k_first, std::uint32_t v_first, std::uint32_t k_words, std::uint32_t v_words) {
     Dispatch d;
     d.kernel = KernelId::move_kv;
     d.constants = words(abi::MoveKvSpec{select.tuning().lanes});
     d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
                   {{ResourceKind::v_cache, layer}, Access::read_write},
                   {{ResourceKind::state}, Access::read}};
-    d.push = bytes(abi::MoveKvPush{head_words, first, words_of_row, shape.tables});
-    d.groups = {(words_of_row + select.tuning().lanes - 1) / select.tuning().lanes, shape.kv_heads, 2};
+    d.push = bytes(abi::MoveKvPush{to_words(k.head_bytes()), to_words(v.head_bytes()), k_first, v_first, k_words, v_words, shape.tables});
+    d.groups = {(std::max(k_words, v_words) + select.tuning().lanes - 1) / select.tuning().lanes, shape.kv_heads, 2};
     d.label = label;
     planes.push_back(std::move(d));
   };
-  move(0, shape.kv_position_bytes() / 4);
-  if (shape.kv_scale_bytes() > 0) move(shape.cache_slots() * shape.kv_position_bytes() / 4, shape.kv_scale_bytes() / 4);
+  move(0, 0, k.code_bytes() / 4, v.code_bytes() / 4);
+  if (shape.kv_format.have_blocks()) {
+    move(to_words(k.scales_at()), to_words(v.scales_at()), k.scale_bytes() / 4, v.scale_bytes() / 4);
+  }
   return planes;
 }
 
@@ -157,8 +158,9 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
   Dispatch d;
   d.kernel = select.tuning().texels && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
   const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.tuning().lanes / split;
-  d.constants = attention_words(
-      abi::AttentionPrefillSpec{select.tuning().lanes, kv_constant(shape), shape.head_dim, split, sliding(layer), capped(shape)}, 2);
+  d.constants = attention_words(abi::AttentionPrefillSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.head_dim,
+                                                          split, sliding(layer), capped(shape)},
+                                2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},

@@ -119,12 +119,25 @@ std::vector<Dispatch> candidates(const Selector& select, std::uint32_t n, std::u
 /// Pages of the KV cache that hold `positions` positions.
 constexpr std::uint32_t pages_for(std::uint32_t positions) { return (positions + KV_PAGE - 1) / KV_PAGE; }
 
+/// The keys, or the values, of one layer in a cache (shaders/lib/kv_blocks.glsl): for each KV head a plane of codes [slots] and, if they
+/// are in blocks, a plane of scales [slots].
+struct KvLayout {
+  KvFormat format = KvFormat::f16;
+  std::uint32_t kv_heads = 0, head_dim = 0, slots = 0;
+  std::uint32_t code_bytes() const { return head_dim * traits(format).code_bits / 8; }  ///< of one head's vector
+  std::uint32_t scale_bytes() const;                                                    ///< of one head's vector, whole words
+  std::uint64_t scales_at() const { return std::uint64_t{slots} * code_bytes(); }       ///< where a head's plane of scales begins
+  std::uint64_t head_bytes() const { return scales_at() + (std::uint64_t{slots} * scale_bytes() + 15) / 16 * 16; }
+  std::uint64_t bytes() const { return kv_heads * head_bytes(); }
+  std::uint64_t position_bytes() const { return std::uint64_t{kv_heads} * (code_bytes() + scale_bytes()); }  ///< all heads' vectors
+};
+
 struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
   std::uint32_t slots = 0;   ///< positions that the cache has room for; 0: as many as the context
   std::uint32_t tables = 0;  ///< first entry of the layer's page tables
-  KvFormat kv_format = KvFormat::f16;
+  KvFormats kv_format = KvFormat::f16;
   bool rope_halves = false;
   float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
   float softcap = 0.0f;  ///< that scores are kept below; 0: none
@@ -132,11 +145,14 @@ struct AttentionShape {
   std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
-  std::uint32_t kv_position_bytes() const;  ///< one head's K or V of one position; q8_0: its quants alone
-  std::uint32_t kv_scale_bytes() const;     ///< the scales of these quants, in a plane after all quants of the head; 0 for other formats
   std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
-  std::uint64_t kv_head_bytes() const;  ///< one head's K or V: [slots] of the above, whole 16-byte words where it has scales
-  std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
+  /// Of ResourceKind::k_cache or v_cache.
+  KvLayout cache(ResourceKind kind) const {
+    return {kind == ResourceKind::v_cache ? kv_format.v : kv_format.k, kv_heads, head_dim, cache_slots()};
+  }
+  std::uint64_t kv_position_bytes() const {  ///< K and V of one position of one layer
+    return cache(ResourceKind::k_cache).position_bytes() + cache(ResourceKind::v_cache).position_bytes();
+  }
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
 /// Keys that the rows of a pass attend to (shaders/lib/keys.glsl): the text up to each row; their parents instead of the rows before them;

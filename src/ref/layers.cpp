@@ -83,8 +83,8 @@ Floats AttentionWeights::run(const LayerRows& at, const Floats& input) const {
     for (float& number : row_of(queries, r, q_width)) number = static_cast<float>(number * temperature);
   }
   Floats &stored_keys = at.sequence.keys[at.layer], &stored_values = at.sequence.values[at.layer];
-  store(stored_keys, at.first_position, kv_width, keys, at.kv_format);
-  store(stored_values, at.first_position, kv_width, values, at.kv_format);
+  store(stored_keys, at.first_position, kv_width, keys, at.kv_format.k);
+  store(stored_values, at.first_position, kv_width, values, at.kv_format.v);
   const KvView cache{stored_keys, stored_values, attention.kv_heads, attention.head_dim, attention.scale, attention.softcap};
   Floats mixed(queries.size());
   for (std::size_t r = 0; r < at.rows; ++r) {

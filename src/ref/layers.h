@@ -39,7 +39,7 @@ struct NormWeights {
 /// The rows of a call of Model::forward, at one layer.
 struct LayerRows {
   const model::Config& config;
-  KvFormat kv_format;
+  KvFormats kv_format;
   std::uint32_t layer;
   Sequence& sequence;
   std::uint32_t first_position;

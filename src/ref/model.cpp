@@ -36,7 +36,7 @@ Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
 
 struct Model::Impl {
   model::Config config;
-  KvFormat kv_format = KvFormat::f32;
+  KvFormats kv_format = KvFormat::f32;
   Floats embedding;
   NormWeights output_norm;
   Linear output;  // empty where the embedding serves
@@ -106,12 +106,12 @@ Floats Model::Impl::logits(std::span<const float> hidden) const {
   return out;
 }
 
-Model::Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context) : impl_(std::make_unique<Impl>()) {
+Model::Model(const gguf::File& file, const KvFormats& kv_format, std::uint32_t context) : impl_(std::make_unique<Impl>()) {
   impl_->config = model::Config::from(file);
   impl_->config.rope_factors = std::vector<float>(impl_->config.factors_for(context));
   impl_->kv_format = kv_format;
   const std::uint32_t head_dim = impl_->config.attention().head_dim;
-  if (kv_format == KvFormat::q8_0 && head_dim % kv_block != 0) {
+  if (kv_format.have_blocks() && head_dim % kv_block != 0) {
     fail(Code::invalid_argument, "Heads of {} dimensions are no whole blocks of {}.", head_dim, kv_block);
   }
   const model::ModelTensors tensors = model::find_tensors(file, impl_->config);

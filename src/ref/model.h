@@ -39,9 +39,9 @@ struct Result {
 class Model {
  public:
   /// Expands all weights to floats; `file` may be closed afterwards. Keys and values are rounded as they are stored,
-  /// as devices with such a cache do (round_kv). Throws as Config::from and find_tensors, and invalid_argument for q8_0 with heads
-  /// that are no whole blocks. `context`: of the device's sequence, where it chooses rotary factors.
-  Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context = 0);
+  /// as devices with such a cache do (round_kv). Throws as Config::from and find_tensors, and invalid_argument for formats with
+  /// blocks where heads are no whole blocks. `context`: of the device's sequence, where it chooses rotary factors.
+  Model(const gguf::File& file, const KvFormats& kv_format, std::uint32_t context = 0);
   Model(Model&&) noexcept;
   ~Model();
 

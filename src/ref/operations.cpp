@@ -212,21 +212,52 @@ Argmax argmax(std::span<const float> logits) {
   return choice;
 }
 
-float KvBlock::value(std::size_t i) const { return static_cast<float>(quants[i]) * half_to_float(scale); }
+float KvBlock::value(std::size_t i) const { return static_cast<float>(quants[i]) * half_to_float(scale) + half_to_float(minimum); }
 
-KvBlock quantise_kv(std::span<const float, kv_block> values) {
+namespace {
+
+constexpr std::uint16_t half_infinity = 0x7c00, half_nan = 0x7e00;
+
+KvBlock q8_0_scale(std::span<const float, kv_block> values) {
   float largest = 0.0f;
   for (const float value : values) {
     if (std::isnan(value)) largest = std::abs(value);  // and stays: no comparison with it is true
     if (std::abs(value) > largest) largest = std::abs(value);
   }
-  KvBlock block;
-  block.scale = float_to_half(largest * (1.0f / 127.0f));
+  return {.scale = float_to_half(largest * (1.0f / 127.0f))};
+}
+
+KvBlock q4_0_scale(std::span<const float, kv_block> values) {
+  float largest = 0.0f;
+  for (const float value : values) {
+    if (std::isnan(value) || std::abs(value) > std::abs(largest)) largest = value;
+    if (std::isnan(largest)) break;
+  }
+  const std::uint16_t scale = float_to_half(std::abs(largest) * 0.125f);
+  const bool signless = scale == 0 || scale >= half_infinity;
+  return {.scale = static_cast<std::uint16_t>(signless || std::signbit(largest) ? scale : scale | 0x8000)};
+}
+
+KvBlock q5_1_scale(std::span<const float, kv_block> values) {
+  if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) return {.scale = half_nan};
+  const auto less = [](float a, float b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); };
+  const auto [least, largest] = std::ranges::minmax(values, less);
+  return {.scale = float_to_half((largest - least) * (1.0f / 31.0f)), .minimum = float_to_half(least)};
+}
+
+}  // namespace
+
+KvBlock quantise_kv(KvFormat format, std::span<const float, kv_block> values) {
+  KvBlock block = format == KvFormat::q8_0 ? q8_0_scale(values) : format == KvFormat::q4_0 ? q4_0_scale(values) : q5_1_scale(values);
   const auto scale = static_cast<double>(half_to_float(block.scale));
-  if (scale == 0.0 || !std::isfinite(scale)) return block;
+  const float minimum = half_to_float(block.minimum);
+  if (scale == 0.0 || !std::isfinite(scale) || !std::isfinite(minimum)) return block;
   // A quotient of 24 by 11 bits that is no tie is further than 2^-40 of it from one: binary64 and its rounding decide right.
-  std::ranges::transform(values, block.quants.begin(), [scale](float value) {
-    return static_cast<std::int8_t>(std::clamp(std::round(static_cast<double>(value) / scale), -127.0, 127.0));
+  std::ranges::transform(values, block.quants.begin(), [&](float value) {
+    const double quotient = static_cast<double>(value - minimum) / scale;
+    if (format == KvFormat::q8_0) return static_cast<std::int8_t>(std::clamp(std::round(quotient), -127.0, 127.0));
+    const double rounded = std::floor(quotient + 0.5);
+    return static_cast<std::int8_t>(format == KvFormat::q4_0 ? std::clamp(rounded, -8.0, 7.0) : std::clamp(rounded, 0.0, 31.0));
   });
   return block;
 }
@@ -234,10 +265,10 @@ KvBlock quantise_kv(std::span<const float, kv_block> values) {
 void round_kv(KvFormat format, std::span<float> values) {
   if (format == KvFormat::f16)
     std::ranges::transform(values, values.begin(), [](float value) { return half_to_float(float_to_half(value)); });
-  if (format != KvFormat::q8_0) return;
+  if (!traits(format).has_blocks()) return;
   if (values.size() % kv_block != 0) fail(Code::invalid_argument, "{} values are no whole blocks of {}.", values.size(), kv_block);
   for (; !values.empty(); values = values.subspan(kv_block)) {
-    const KvBlock block = quantise_kv(values.first<kv_block>());
+    const KvBlock block = quantise_kv(format, values.first<kv_block>());
     for (std::size_t i = 0; i < kv_block; ++i) values[i] = block.value(i);
   }
 }

@@ -77,18 +77,20 @@ Argmax argmax(std::span<const float> logits);
 
 // The rounding of keys and values in a KV cache.
 
-/// A block of KvFormat::q8_0.
+/// A block of a quantised format: values are quant * scale + minimum.
 struct KvBlock {
-  std::uint16_t scale = 0;  ///< binary16: largest magnitude / 127, to nearest even
-  std::array<std::int8_t, kv_block> quants = {};
+  std::uint16_t scale = 0, minimum = 0;           ///< binary16, to nearest even
+  std::array<std::int8_t, kv_block> quants = {};  ///< -127 .. 127 of q8_0, -8 .. 7 of q4_0, 0 .. 31 of q5_1
   float value(std::size_t i) const;
   bool operator==(const KvBlock&) const = default;
 };
 
-/// Quants are value / scale rounded to the nearest, ties away from zero, at most 127 in size; all 0 where the scale is 0, infinite or NaN.
-KvBlock quantise_kv(std::span<const float, kv_block> values);
+/// Scales: q8_0, largest magnitude / 127; q4_0, the first value of the largest magnitude / -8; q5_1, (largest - least) / 31, and the least
+/// is the minimum. Quants are (value - minimum) / scale rounded to the nearest; ties go away from zero in q8_0, up in the others. They are
+/// all 0 where the scale is 0, or scale or minimum is infinite or NaN.
+KvBlock quantise_kv(KvFormat format, std::span<const float, kv_block> values);
 
-/// Replaces keys or values by their values as cached. q8_0: whole blocks; throws invalid_argument for other lengths.
+/// Replaces keys or values by their values as cached. Formats with blocks: whole blocks; throws invalid_argument for other lengths.
 void round_kv(KvFormat format, std::span<float> values);
 
 }  // namespace skipstone::ref

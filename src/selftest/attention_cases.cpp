@@ -182,6 +182,22 @@ void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uin
   add_storage(cases, {shape, base, rows});
 }
 
+// Caches whose keys and values differ, and those of nibbles.
+void add_formats(std::vector<Case>& cases, const Scope& scope, AttentionShape shape) {
+  const auto add_format = [&](const KvFormats& formats, std::uint32_t head_dim) {
+    shape.kv_format = formats;
+    shape.head_dim = shape.rope_dim = head_dim;
+    add(cases, {shape, 60, 9, {}, branching(9)}, false);
+    if (scope.tuning.texels) add_storage(cases, {shape, 60, 9});
+  };
+  add_format({KvFormat::q4_0, KvFormat::q5_1}, 64);
+  if (scope.depth == Depth::quick) return;
+  add_format({KvFormat::q5_1, KvFormat::q4_0}, 96);
+  add_format({KvFormat::q8_0, KvFormat::q4_0}, 32);
+  add_format({KvFormat::f16, KvFormat::q5_1}, 64);
+  add_format({KvFormat::q4_0, KvFormat::f32}, 128);
+}
+
 // Rows of a token tree, on both sides of a chunk's border, and some of the first chunk alone.
 void add_trees(std::vector<Case>& cases, const Scope& scope, const AttentionShape& common) {
   add(cases, {common, 61, 9, {}, branching(9)}, true);
@@ -241,6 +257,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   AttentionShape blocks = common;
   blocks.kv_format = KvFormat::q8_0;
   add(cases, blocks, 60, 9, false);
+  add_formats(cases, scope, common);
   add(cases, {common, 150, 1, exec::KeyWindow{4, 80}}, true);  // two chunks
   add_trees(cases, scope, common);
   add_layers(cases, scope, common);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "base/half.h"
@@ -16,6 +15,7 @@
 namespace skipstone::selftest {
 
 using kernels::AttentionShape;
+using kernels::KvLayout;
 using kernels::padded;
 using kernels::ResourceKind;
 
@@ -44,11 +44,23 @@ std::vector<float> make_rope_table(const AttentionShape& shape) {
 
 namespace {
 
-// A vector's quants go to `words`, its scales, two to a word, to `scales`.
-void put_blocks(std::span<const float> vector, std::uint32_t* words, std::uint32_t* scales) {
+// A vector's codes go to `words`, its scales to `scales`.
+void put_blocks(KvFormat format, std::span<const float> vector, std::uint32_t* words, std::uint32_t* scales) {
+  const std::uint32_t code_bits = traits(format).code_bits, codes = 32 / code_bits;
+  std::fill_n(words, vector.size() / codes, 0u);
   for (std::size_t block = 0; block < vector.size() / kv_block; ++block) {
-    const ref::KvBlock made = ref::quantise_kv(vector.subspan(block * kv_block).first<kv_block>());
-    std::memcpy(words + block * kv_block / 4, made.quants.data(), kv_block);
+    const ref::KvBlock made = ref::quantise_kv(format, vector.subspan(block * kv_block).first<kv_block>());
+    std::uint32_t fifths = 0;
+    for (std::size_t i = 0; i < kv_block; ++i) {
+      const auto code = static_cast<std::uint32_t>(made.quants[i] + (format == KvFormat::q4_0 ? 8 : 0));
+      words[(block * kv_block + i) / codes] |= (code & ((1u << code_bits) - 1)) << (i % codes * code_bits);
+      fifths |= (code >> 4 & 1u) << i;
+    }
+    if (format == KvFormat::q5_1) {
+      scales[2 * block] = made.scale | std::uint32_t{made.minimum} << 16;
+      scales[2 * block + 1] = fifths;
+      continue;
+    }
     if (block % 2 == 0) scales[block / 2] = 0;
     scales[block / 2] |= std::uint32_t{made.scale} << (block % 2 * 16);
   }
@@ -59,23 +71,23 @@ struct Place {
   std::size_t vector, scales;
 };
 
-Place place_of(const AttentionShape& shape, std::uint32_t kv_head, std::uint32_t position) {
-  const std::size_t head = kv_head * shape.kv_head_bytes();
-  return {(head + std::size_t{position} * shape.kv_position_bytes()) / 4,
-          (head + std::size_t{shape.context} * shape.kv_position_bytes() + std::size_t{position} * shape.kv_scale_bytes()) / 4};
+Place place_of(const KvLayout& layout, std::uint32_t kv_head, std::uint32_t position) {
+  const std::size_t head = kv_head * layout.head_bytes();
+  return {(head + std::size_t{position} * layout.code_bytes()) / 4,
+          (head + layout.scales_at() + std::size_t{position} * layout.scale_bytes()) / 4};
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> kv_words(const AttentionShape& shape, std::uint32_t base, std::span<const float> rows) {
-  std::vector<std::uint32_t> words(shape.kv_bytes() / 4, Bench::untouched);
+std::vector<std::uint32_t> kv_words(const KvLayout& layout, std::uint32_t base, std::span<const float> rows) {
+  std::vector<std::uint32_t> words(layout.bytes() / 4, Bench::untouched);
   for (std::uint32_t position = base; !rows.empty(); ++position) {
-    for (std::uint32_t head = 0; head < shape.kv_heads; ++head, rows = rows.subspan(shape.head_dim)) {
-      const std::span<const float> vector = rows.first(shape.head_dim);
-      const Place place = place_of(shape, head, position);
-      if (shape.kv_format == KvFormat::q8_0) {
-        put_blocks(vector, &words[place.vector], &words[place.scales]);
-      } else if (shape.kv_format == KvFormat::f32) {
+    for (std::uint32_t head = 0; head < layout.kv_heads; ++head, rows = rows.subspan(layout.head_dim)) {
+      const std::span<const float> vector = rows.first(layout.head_dim);
+      const Place place = place_of(layout, head, position);
+      if (traits(layout.format).has_blocks()) {
+        put_blocks(layout.format, vector, &words[place.vector], &words[place.scales]);
+      } else if (layout.format == KvFormat::f32) {
         std::ranges::transform(vector, &words[place.vector], [](float value) { return std::bit_cast<std::uint32_t>(value); });
       } else {
         for (std::size_t d = 0; d < vector.size(); d += 2)
@@ -86,22 +98,22 @@ std::vector<std::uint32_t> kv_words(const AttentionShape& shape, std::uint32_t b
   return words;
 }
 
-void append_position(const AttentionShape& shape, std::span<const std::uint32_t> cache, std::uint32_t kv_head, std::uint32_t position,
+void append_position(const KvLayout& layout, std::span<const std::uint32_t> cache, std::uint32_t kv_head, std::uint32_t position,
                      std::vector<std::uint32_t>& to) {
-  const Place place = place_of(shape, kv_head, position);
-  const auto vector = cache.subspan(place.vector, shape.kv_position_bytes() / 4);
+  const Place place = place_of(layout, kv_head, position);
+  const auto vector = cache.subspan(place.vector, layout.code_bytes() / 4);
   to.insert(to.end(), vector.begin(), vector.end());
-  if (shape.kv_scale_bytes() == 0) return;
-  const auto scales = cache.subspan(place.scales, shape.kv_scale_bytes() / 4);
+  if (layout.scale_bytes() == 0) return;
+  const auto scales = cache.subspan(place.scales, layout.scale_bytes() / 4);
   to.insert(to.end(), scales.begin(), scales.end());
 }
 
-void copy_position(const AttentionShape& shape, std::span<const std::uint32_t> from, std::uint32_t from_position,
-                   std::span<std::uint32_t> to, std::uint32_t to_position) {
-  for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
-    const Place source = place_of(shape, head, from_position), target = place_of(shape, head, to_position);
-    std::copy_n(&from[source.vector], shape.kv_position_bytes() / 4, &to[target.vector]);
-    if (shape.kv_scale_bytes() > 0) std::copy_n(&from[source.scales], shape.kv_scale_bytes() / 4, &to[target.scales]);
+void copy_position(const KvLayout& layout, std::span<const std::uint32_t> from, std::uint32_t from_position, std::span<std::uint32_t> to,
+                   std::uint32_t to_position) {
+  for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {
+    const Place source = place_of(layout, head, from_position), target = place_of(layout, head, to_position);
+    std::copy_n(&from[source.vector], layout.code_bytes() / 4, &to[target.vector]);
+    if (layout.scale_bytes() > 0) std::copy_n(&from[source.scales], layout.scale_bytes() / 4, &to[target.scales]);
   }
 }
 
@@ -141,11 +153,11 @@ std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const 
 namespace {
 
 // Bench::untouched in all words of a position, scales included: NaN in every format.
-void forget_position(const AttentionShape& shape, std::uint32_t position, std::vector<std::uint32_t>& words) {
-  for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
-    const Place place = place_of(shape, head, position);
-    std::fill_n(&words[place.vector], shape.kv_position_bytes() / 4, Bench::untouched);
-    if (shape.kv_scale_bytes() > 0) std::fill_n(&words[place.scales], shape.kv_scale_bytes() / 4, Bench::untouched);
+void forget_position(const KvLayout& layout, std::uint32_t position, std::vector<std::uint32_t>& words) {
+  for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {
+    const Place place = place_of(layout, head, position);
+    std::fill_n(&words[place.vector], layout.code_bytes() / 4, Bench::untouched);
+    if (layout.scale_bytes() > 0) std::fill_n(&words[place.scales], layout.scale_bytes() / 4, Bench::untouched);
   }
 }
 
@@ -163,7 +175,8 @@ AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view se
   q_ = random.floats(std::size_t{work.rows} * s.heads * s.head_dim, -6.0f, 6.0f);
   keys_ = random.floats(stored, -1.0f, 1.0f);
   values_ = random.floats(stored, -2.0f, 2.0f);
-  for (std::vector<float>* cached : {&keys_, &values_}) ref::round_kv(s.kv_format, *cached);
+  ref::round_kv(s.kv_format.k, keys_);
+  ref::round_kv(s.kv_format.v, values_);
 }
 
 void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
@@ -176,9 +189,10 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
     for (const std::uint32_t slot : work_.visible(row)) seen[slot] = true;
   }
   for (const auto& [kind, cached] : {std::pair{ResourceKind::k_cache, &keys_}, std::pair{ResourceKind::v_cache, &values_}}) {
-    std::vector<std::uint32_t> words = kv_words(s, 0, *cached);
+    const KvLayout layout = s.cache(kind);
+    std::vector<std::uint32_t> words = kv_words(layout, 0, *cached);
     for (std::uint32_t slot = 0; slot < seen.size(); ++slot) {
-      if (!seen[slot]) forget_position(s, slot, words);
+      if (!seen[slot]) forget_position(layout, slot, words);
     }
     bench.put({kind}, words);
   }

@@ -20,14 +20,15 @@ model::Config rope_config(const kernels::AttentionShape& shape);
 /// (cos, sin) of every position and pair, as the kernel reads them: context rows, then as many with the local base.
 std::vector<float> make_rope_table(const kernels::AttentionShape& shape);
 
-/// The words of a cache that holds `rows` (each kv_heads * head_dim floats) at positions `base`, `base` + 1, ...; all others untouched.
-std::vector<std::uint32_t> kv_words(const kernels::AttentionShape& shape, std::uint32_t base, std::span<const float> rows);
+/// The words of a cache of keys or values that holds `rows` (each kv_heads * head_dim floats) at positions `base`, `base` + 1, ...; all
+/// others untouched.
+std::vector<std::uint32_t> kv_words(const kernels::KvLayout& layout, std::uint32_t base, std::span<const float> rows);
 /// Appends to `to` one KV head's cache contents for a position: its vector's words, and the words of scales where it has any.
-void append_position(const kernels::AttentionShape& shape, std::span<const std::uint32_t> cache, std::uint32_t kv_head,
-                     std::uint32_t position, std::vector<std::uint32_t>& to);
+void append_position(const kernels::KvLayout& layout, std::span<const std::uint32_t> cache, std::uint32_t kv_head, std::uint32_t position,
+                     std::vector<std::uint32_t>& to);
 
 /// One position of a cache, all KV heads, goes to another position of another one.
-void copy_position(const kernels::AttentionShape& shape, std::span<const std::uint32_t> from, std::uint32_t from_position,
+void copy_position(const kernels::KvLayout& layout, std::span<const std::uint32_t> from, std::uint32_t from_position,
                    std::span<std::uint32_t> to, std::uint32_t to_position);
 
 struct AttentionShapeRows {

@@ -84,8 +84,16 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   blocks.kv_format = KvFormat::q8_0;
   add(cases, blocks, 5, 20);
   add_split(cases, common, 5, 20, 32);
+  blocks.kv_format = {KvFormat::q4_0, KvFormat::q5_1};
+  add(cases, blocks, 5, 20);
   add_layers(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
+  for (const KvFormats& formats : {KvFormats{KvFormat::q5_1, KvFormat::q4_0}, KvFormats{KvFormat::f32, KvFormat::q4_0}}) {
+    blocks.kv_format = formats;
+    add(cases, blocks, 40, 33);
+    if (scope.tuning.texels) add_storage(cases, blocks, 40, 33);
+  }
+  blocks.kv_format = KvFormat::q8_0;
   for (const std::uint32_t head_dim : {32u, 96u}) {
     blocks.head_dim = blocks.rope_dim = head_dim, blocks.context = 75;
     add(cases, blocks, 40, 33);

@@ -19,7 +19,7 @@ using kernels::ResourceKind;
 constexpr std::uint32_t first_position = 57;  // rows are on both sides of a chunk's border
 
 /// `local`: K rotates by the second of the two tables.
-std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, KvFormat format, bool local) {
+std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, const KvFormats& format, bool local) {
   const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 96, .kv_format = format};
   const std::uint32_t q_width = s.heads * s.head_dim;
   Random random("invariance rope_store");
@@ -30,14 +30,15 @@ std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, 
       [&](Bench& b, const std::vector<std::uint32_t>& order) {
         b.put({ResourceKind::qkv}, gather(qkv, s.qkv_width(), order));
         b.reserve({ResourceKind::q_rotated}, std::size_t{bucket_of(order)} * padded(q_width));
-        for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) b.reserve({cache}, s.kv_bytes() / 4);
+        for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) b.reserve({cache}, s.cache(cache).bytes() / 4);
         b.set_rows(first_position + order.front(), static_cast<std::uint32_t>(order.size()));
         b.run(kernels::rope_store(b.select(), s, {.k_row = local ? s.context : 0}, bucket_of(order), "rope_store"));
         std::vector<Words> rows = read_rows(b, {ResourceKind::q_rotated}, order.size(), q_width, padded(q_width));
         for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) {
-          const Words all = b.get<std::uint32_t>({cache}, s.kv_bytes() / 4);
+          const Words all = b.get<std::uint32_t>({cache}, s.cache(cache).bytes() / 4);
           for (std::size_t row = 0; row < order.size(); ++row) {
-            for (std::uint32_t head = 0; head < s.kv_heads; ++head) append_position(s, all, head, first_position + order[row], rows[row]);
+            for (std::uint32_t head = 0; head < s.kv_heads; ++head)
+              append_position(s.cache(cache), all, head, first_position + order[row], rows[row]);
           }
         }
         return rows;
@@ -88,13 +89,13 @@ std::string check_tree(Bench& bench, Depth depth, const AttentionShape& shape, s
   const AttentionRows rows = make_rows(bench, shape, window, branching(invariance_items));
   const ResourceKind caches[] = {ResourceKind::k_cache, ResourceKind::v_cache};
   std::vector<Words> alone, tree;
-  for (const ResourceKind cache : caches) tree.push_back(bench.get<std::uint32_t>({cache}, shape.kv_bytes() / 4));
+  for (const ResourceKind cache : caches) tree.push_back(bench.get<std::uint32_t>({cache}, shape.cache(cache).bytes() / 4));
   for (std::uint32_t row = 0; row < invariance_items; ++row) {
     const std::vector<std::uint32_t> path = path_to(rows.work.parents, row);
     for (std::size_t i = 0; i < tree.size(); ++i) {
       Words chain = tree[i];
       for (std::uint32_t at = 0; at < path.size(); ++at)
-        copy_position(shape, tree[i], first_position + path[at], chain, first_position + at);
+        copy_position(shape.cache(caches[i]), tree[i], first_position + path[at], chain, first_position + at);
       bench.put({caches[i]}, chain);
     }
     const auto base = first_position + static_cast<std::uint32_t>(path.size()) - 1;
@@ -126,13 +127,14 @@ void add(std::vector<Case>& cases, Depth depth, const AttentionShape& s, std::ui
 std::vector<Case> position_invariance_cases(const Scope& scope) {
   const Depth depth = scope.depth;
   std::vector<Case> cases;
-  const auto rope = [&](std::uint32_t head_dim, KvFormat format, bool local) {
+  const auto rope = [&](std::uint32_t head_dim, const KvFormats& format, bool local) {
     cases.push_back({"rope_store", fmt::format("invariance rope_store {}{}", to_string(format), local ? " K local" : ""),
                      [=](Bench& bench) { return check_rope_store(bench, depth, head_dim, format, local); }});
   };
   rope(16, KvFormat::f16, false);
   rope(16, KvFormat::f16, true);
   rope(96, KvFormat::q8_0, false);
+  rope(96, {KvFormat::q5_1, KvFormat::q4_0}, false);
   AttentionShape s{.heads = 8, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 96, .kv_format = KvFormat::f16};
   AttentionShape capped = s;
   capped.softcap = 2.5f;
@@ -141,8 +143,13 @@ std::vector<Case> position_invariance_cases(const Scope& scope) {
   add(cases, depth, capped, 23, true);
   s.kv_format = KvFormat::q8_0;
   add(cases, depth, s, 0, false);
+  s.kv_format = {KvFormat::q5_1, KvFormat::q4_0};
+  add(cases, depth, s, 0, false);
   if (depth == Depth::quick) return cases;
-  add(cases, depth, s, 0, true);
+  for (const KvFormats& formats : {KvFormats{KvFormat::q4_0, KvFormat::q5_1}, KvFormats{KvFormat::q8_0}}) {
+    s.kv_format = formats;
+    add(cases, depth, s, 0, true);
+  }
   for (const std::uint32_t window : {1u, 8u, 60u}) {
     add(cases, depth, s, window, false);
     add(cases, depth, s, window, true);

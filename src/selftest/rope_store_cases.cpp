@@ -50,7 +50,9 @@ constexpr float special[] = {
     0x1.ffcp-15f,    0x1.ffep-15f,        65504.0f,         65519.0f, 65520.0f, -1e6f, 0.0f,   -0.0f,    0x1p-14f,     0x1p-26f};
 
 // Blocks that are hard to quantise, as far as there is room after the first: ties of quants, at scale 1 and at a scale that is a denormal
-// half; a scale rounded down so far that quants pass 127; nothing but zeros; values too small for any scale; an infinity; a NaN.
+// half; a scale rounded down so far that quants pass 127; nothing but zeros; values too small for any scale; an infinity; a NaN. Ties of
+// four bits, with the largest magnitude of either sign and of both; of five bits; and scales rounded down for these; one value throughout;
+// zeros of both signs; a least value that rounds up; one past all halves; a range past all floats.
 void put_hard_blocks(std::vector<float>& values) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::function<float(float)> makers[] = {[](float i) { return i == 0 ? 127.0f : i - 15.5f; },
@@ -59,7 +61,22 @@ void put_hard_blocks(std::vector<float>& values) {
                                                 [](float i) { return i == 3 ? -0.0f : 0.0f; },
                                                 [](float i) { return i * 0x1p-28f; },
                                                 [=](float i) { return i == 9 ? -infinity : i; },
-                                                [](float i) { return i == 30 ? std::nanf("") : i; }};
+                                                [](float i) { return i == 30 ? std::nanf("") : i; },
+                                                [](float i) { return i == 5 ? -8.0f : i / 2 - 7.5f; },
+                                                [](float i) { return i == 5 ? 8.0f : i / 2 - 7.5f; },
+                                                [](float i) { return i < 2 ? 8.0f - 16.0f * i : i / 2 - 7.5f; },
+                                                [](float i) { return (i == 0 ? -8.0f : i / 2 - 7.5f) * 0x1p-24f; },
+                                                [](float i) { return (i - 20.0f) * (0.59f * 0x1p-24f); },
+                                                [](float i) { return i < 2 ? 31.0f * i : i - 1.5f; },
+                                                [](float i) { return (i < 2 ? 31.0f * i : i - 1.5f) * 0x1p-24f + 1.0f; },
+                                                [](float i) { return (i - 3.0f) * 0x1.7p-24f; },
+                                                [](float) { return -2.75f; },
+                                                [](float i) { return i == 3   ? 0.0f
+                                                                     : i == 4 ? -0.0f
+                                                                              : i / 64; },
+                                                [](float i) { return 2049.0f + i / 32; },
+                                                [](float i) { return -70000.0f - i; },
+                                                [](float i) { return i == 7 ? 3e38f : -3e38f; }};
   for (std::size_t block = 1; block <= std::size(makers) && (block + 1) * kv_block <= values.size(); ++block) {
     for (std::size_t i = 0; i < kv_block; ++i) values[block * kv_block + i] = makers[block - 1](static_cast<float>(i));
   }
@@ -89,13 +106,14 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
                            k = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
   std::vector<float> v = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
   std::copy_n(special, std::min(std::size(special), v.size()), v.begin());
-  if (a.kv_format == KvFormat::q8_0) put_hard_blocks(v);
+  if (traits(a.kv_format.v).has_blocks()) put_hard_blocks(v);
   const std::vector<float> table = make_rope_table(a);
   bench.put({ResourceKind::qkv}, strided(joined_rows(bucket, {&q, &k, &v}), a.qkv_width()));
   bench.put({ResourceKind::rope_table}, table);
   bench.reserve({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
-  bench.reserve({ResourceKind::k_cache, 1}, a.kv_bytes() / 4);
-  bench.reserve({ResourceKind::v_cache, 1}, a.kv_bytes() / 4);
+  const kernels::KvLayout k_layout = a.cache(ResourceKind::k_cache), v_layout = a.cache(ResourceKind::v_cache);
+  bench.reserve({ResourceKind::k_cache, 1}, k_layout.bytes() / 4);
+  bench.reserve({ResourceKind::v_cache, 1}, v_layout.bytes() / 4);
   bench.set_rows(shape.base, shape.rows);
   put_tree(bench, shape.parents);
   const std::uint32_t k_row = shape.k_local ? a.context : 0, q_row = shape.q_local ? a.context : 0;
@@ -116,11 +134,11 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
         rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, k_row + position);
     k_stored.insert(k_stored.end(), turned.begin(), turned.end());
   }
-  std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, a.kv_bytes() / 4),
-                                       kv_words(a, shape.base, k_stored), "wanted");
+  std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, k_layout.bytes() / 4),
+                                       kv_words(k_layout, shape.base, k_stored), "wanted");
   if (difference.empty()) {
-    difference = bits_differ("V cache", bench.get<std::uint32_t>({ResourceKind::v_cache, 1}, a.kv_bytes() / 4),
-                             kv_words(a, shape.base, std::span(v).first(k_stored.size())), "wanted");
+    difference = bits_differ("V cache", bench.get<std::uint32_t>({ResourceKind::v_cache, 1}, v_layout.bytes() / 4),
+                             kv_words(v_layout, shape.base, std::span(v).first(k_stored.size())), "wanted");
   }
   if (difference.empty()) difference = touched("q of padding rows", std::span(q_words).subspan(std::size_t{shape.rows} * padded(q_width)));
   return difference;
@@ -157,6 +175,24 @@ void add_blocks(std::vector<Case>& cases, Depth depth, bool texels) {
   }
 }
 
+// Formats of keys and values that differ, and formats that differ in what a word of scales holds.
+void add_formats(std::vector<Case>& cases, Depth depth, bool texels) {
+  const KvFormats quick[] = {KvFormat::q4_0, KvFormat::q5_1, {KvFormat::f16, KvFormat::q5_1}};
+  const KvFormats mixed[] = {{KvFormat::q8_0, KvFormat::q4_0}, {KvFormat::q4_0, KvFormat::f32}, {KvFormat::f32, KvFormat::f16}};
+  const auto add_format = [&](const KvFormats& formats, std::uint32_t head_dim) {
+    AttentionShape a{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 75, .kv_format = formats};
+    a.rope_halves = head_dim != 64;
+    add(cases, {a, 30, 12}, texels);
+    if (depth == Depth::full && head_dim == 96) add(cases, {a, 30, 32, branching(32)}, texels);
+  };
+  for (const KvFormats& formats : quick) add_format(formats, 64);
+  if (depth == Depth::quick) return;
+  for (const KvFormats& formats : quick) add_format(formats, 96);
+  add_format(KvFormat::q4_0, 32);
+  add_format(KvFormat::q5_1, 32);
+  for (const KvFormats& formats : mixed) add_format(formats, 96);
+}
+
 }  // namespace
 
 std::vector<Case> rope_store_cases(const Scope& scope) {
@@ -189,6 +225,7 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
     }
   }
   add_blocks(cases, scope.depth, texels);
+  add_formats(cases, scope.depth, texels);
   return cases;
 }
 

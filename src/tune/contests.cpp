@@ -168,8 +168,8 @@ std::vector<Buffer> buffers(const Workload& work) {
           {y_buffer, widest_y * word},
           {{ResourceKind::q_rotated}, q},
           {{ResourceKind::attended}, q},
-          {{ResourceKind::k_cache}, a.kv_bytes()},
-          {{ResourceKind::v_cache}, a.kv_bytes()},
+          {{ResourceKind::k_cache}, a.cache(ResourceKind::k_cache).bytes()},
+          {{ResourceKind::v_cache}, a.cache(ResourceKind::v_cache).bytes()},
           {{ResourceKind::attention_partial}, a.partial_bytes(STEP_VERIFY_ROWS)},
           {{ResourceKind::state}, sizeof(abi::StepState) + kernels::pages_for(a.context) * sizeof(std::uint32_t)}};
 }

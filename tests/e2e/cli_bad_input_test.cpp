@@ -60,11 +60,13 @@ TEST_F(BadInput, Options) {
   expect_run({"--min-p", "nan"}, 2, "min");
   expect_run({"--repeat-penalty", "0"}, 2, "penalty");
   expect_run({"--kv", "f8"}, 2, "f8");
+  expect_run({"--kv-k", "q4_1"}, 2, "q4_1");
   expect_run({"--math", "f16"}, 2, "f16");
   expect_run({"--pre", "help"}, 2, "There is no pre-tokenizer \"help\"; there are default, gpt-2, ");
   expect_run({"--pre", "qwen2"}, 2, "only byte-level BPE (gpt2) has one");
   expect_run({"--rounds", "sideways"}, 2, "sideways");
   expect_run({"--kv", "q8_0"}, 2, "blocks of 32 dimensions, and this model's heads have 16");
+  expect_run({"--kv-v", "q5_1"}, 2, "a q5_1 KV cache has blocks of 32 dimensions, and this model's heads have 16");
   expect_run({"--draft", "psychic"}, 2, "psychic");
   expect_run({"--draft", "asd:banana=1"}, 2, "banana");
   expect_run({"--draft", "asd:k=many"}, 2, "many");

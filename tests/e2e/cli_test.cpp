@@ -351,11 +351,17 @@ TEST_F(Cli, InspectPlansTheCache) {
   const std::string path = folder.file("wide.gguf");
   fixtures::write_tiny_model(tiny, path);
   const std::uint64_t vectors = 2 * std::uint64_t{tiny.layers} * tiny.kv_heads * 128;  // K and V of 128 positions
-  for (const auto& [kv, bytes] : {std::pair{"f32", 64 * 4}, std::pair{"f16", 64 * 2}, std::pair{"q8_0", 64 * 34 / 32}}) {
+  for (const auto& [kv, bytes] : {std::pair{"f32", 64 * 4}, std::pair{"f16", 64 * 2}, std::pair{"q8_0", 64 * 34 / 32},
+                                  std::pair{"q4_0", 64 * 18 / 32}, std::pair{"q5_1", 64 * 24 / 32}}) {
     const json plan = json::parse(run({"inspect", path, "--ctx", "128", "--kv", kv, "--json"}).out)["memory_plan"];
     EXPECT_EQ(plan["kv_type"], kv);
     EXPECT_EQ(plan["kv"], vectors * static_cast<std::uint64_t>(bytes));
   }
+  const json mixed = json::parse(run({"inspect", path, "--ctx", "128", "--kv", "q8_0", "--kv-v", "q4_0", "--json"}).out)["memory_plan"];
+  EXPECT_EQ(mixed["kv_type"], "q8_0/q4_0");
+  EXPECT_EQ(mixed["kv"], vectors / 2 * (68 + 36));
+  const json llama = json::parse(run({"inspect", path, "--ctx", "128", "--cache-type-k", "q5_1", "--json"}).out)["memory_plan"];
+  EXPECT_EQ(llama["kv_type"], "q5_1/f16");
 }
 
 TEST_F(Cli, DoctorPassesAndPrintsAVerdict) {

@@ -44,11 +44,13 @@ std::string write_model(const std::string& file, std::uint32_t layers) {
   return file;
 }
 
-skipstone::Engine engine_of(const std::string& model, std::uint32_t context = 0, skipstone_kv_type kv = SKIPSTONE_KV_AUTOMATIC) {
+skipstone::Engine engine_of(const std::string& model, std::uint32_t context = 0, skipstone_kv_type kv = SKIPSTONE_KV_AUTOMATIC,
+                            skipstone_kv_type kv_v = SKIPSTONE_KV_AUTOMATIC) {
   auto params = skipstone::engine_params();
   params.model_path = model.c_str();
   params.context = context;
   params.kv_type = kv;
+  params.kv_type_v = kv_v;
   return skipstone::Engine(params);
 }
 
@@ -190,8 +192,13 @@ TEST(Conversation, LogitsBehindALoadedContinuationHaveTheSameBits) {
   const fixtures::TemporaryDirectory folder;
   const std::string model = write_model(folder.file("tiny.gguf"), 3), file = folder.file("c");
   std::mt19937 random(6);
-  for (const skipstone_kv_type kv : {SKIPSTONE_KV_F16, SKIPSTONE_KV_F32, SKIPSTONE_KV_Q8_0}) {
-    const skipstone::Engine engine = engine_of(model, 0, kv);
+  using Types = std::pair<skipstone_kv_type, skipstone_kv_type>;
+  const Types caches[] = {{SKIPSTONE_KV_F16, SKIPSTONE_KV_F16},
+                          {SKIPSTONE_KV_F32, SKIPSTONE_KV_F32},
+                          {SKIPSTONE_KV_Q8_0, SKIPSTONE_KV_Q8_0},
+                          {SKIPSTONE_KV_Q4_0, SKIPSTONE_KV_Q5_1}};
+  for (const auto& [kv, kv_v] : caches) {
+    const skipstone::Engine engine = engine_of(model, 0, kv, kv_v);
     skipstone::Session session = open(engine, {}), other = open(engine, {});
     session.generate(random_tokens(random, 70), 20);
     session.save(file);
@@ -254,6 +261,8 @@ TEST_F(Refusals, FilesOfAnotherModelContextOrPrecision) {
   EXPECT_TRUE(contains(refusal(engine_of(write_model(folder_.file("other.gguf"), 3))), "another model"));
   EXPECT_TRUE(contains(refusal(engine_of(model_, 128)), "another context (320; here 128)"));
   EXPECT_TRUE(contains(refusal(engine_of(model_, 0, SKIPSTONE_KV_F32)), "another precision of the cache"));
+  EXPECT_TRUE(contains(refusal(engine_of(model_, 0, SKIPSTONE_KV_F16, SKIPSTONE_KV_F32)),
+                       R"(another precision of the cache ("f16"; here "f16/f32"))"));
 }
 
 /// Few devices have another math to save with, so the header is made to say so.

@@ -119,7 +119,7 @@ using fixtures::left_to_the_sweep;
 const bool full = fixtures::full_sweep();   // more seeds
 const bool slow = fixtures::slow_device();  // float and Q8_0 weights, a bundled model and a trained one
 
-void check_model(const std::string& path, const std::string& prompt, std::uint64_t seeds, KvType kv = KvType::automatic) {
+void check_model(const std::string& path, const std::string& prompt, std::uint64_t seeds, const KvTypes& kv = {}) {
   EngineOptions options = engine_options();
   options.kv = kv;
   options.model_path = path;
@@ -291,15 +291,19 @@ TEST(Engine, RefusesBlocksThatHeadsDoNotDivideInto) {
   const fixtures::TemporaryDirectory directory;
   EngineOptions options = engine_options();
   options.model_path = directory.file("tiny.gguf");
-  options.kv = KvType::q8_0;
   fixtures::write_tiny_model({}, options.model_path);  // heads of 16
-  try {
-    Engine::load(options);
-    ADD_FAILURE() << "was loaded";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::invalid_argument);
-    for (const char* part : {"q8_0", "16", "--kv"})
-      EXPECT_NE(std::string_view(error.what()).find(part), std::string_view::npos) << error.what();
+  const std::pair<KvTypes, const char*> refused[] = {
+      {KvType::q8_0, "q8_0"}, {{KvType::q4_0, KvType::f16}, "q4_0"}, {{KvType::f32, KvType::q5_1}, "q5_1"}};
+  for (const auto& [kv, name] : refused) {
+    options.kv = kv;
+    try {
+      Engine::load(options);
+      ADD_FAILURE() << name << " was loaded";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::invalid_argument);
+      for (const char* part : {name, "16", "--kv"})
+        EXPECT_NE(std::string_view(error.what()).find(part), std::string_view::npos) << error.what();
+    }
   }
 }
 

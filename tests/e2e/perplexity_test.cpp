@@ -1,5 +1,5 @@
-// What decoding on matrix units costs in precision: the perplexity of the bundled models on text that they were not trained on, by passes
-// of 16 rows, against that of products in floats.
+// What decoding on matrix units and quantised caches cost in precision: the perplexity of the bundled models on text that they were not
+// trained on, by passes of 16 rows, against that of products in floats and of a cache of halves.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +8,11 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/engine_state.h"
+#include "fixtures/slow_device.h"
 #include "gpu/matrix_math.h"
 #include "json/json.h"
 #include "json/parse_json.h"
@@ -29,11 +31,12 @@ std::string read_prompts() {
   return all;
 }
 
-std::shared_ptr<Engine> load(const std::string& name, MathMode math) {
+std::shared_ptr<Engine> load(const std::string& name, MathMode math, const KvTypes& kv = {}) {
   EngineOptions options;
   options.model_path = std::string(SKIPSTONE_MODELS) + "/" + name + ".gguf";
   options.context = context;
   options.math = math;
+  options.kv = kv;
   return Engine::load(options);
 }
 
@@ -77,6 +80,29 @@ TEST(Perplexity, OnMatrixUnitsIsThatOfFloats) {
     EXPECT_NE(on_matrices, in_floats) << "the products are the same ones";
   }
 }
+
+double perplexity_with(const KvTypes& kv) {
+  const auto engine = load("skipstone-py", MathMode::f32, kv);
+  return perplexity(engine->state(), engine->tokenizer().encode(read_prompts(), true, false));
+}
+
+class PerplexityOfCaches : public testing::TestWithParam<std::tuple<KvType, KvType>> {};
+
+// docs/results/kv_types.md has the numbers.
+TEST_P(PerplexityOfCaches, IsNearThatOfHalves) {
+  if (!fixtures::full_sweep() || fixtures::on_matrices()) GTEST_SKIP() << "left to the long sweep (SKIPSTONE_FULL_TESTS=1)";
+  static const double in_halves = perplexity_with(KvType::f16);
+  const auto [k, v] = GetParam();
+  const double own = perplexity_with({k, v});
+  fmt::print("perplexity {:.4f}, of f16 {:.4f} ({:+.2f} %)\n", own, in_halves, 100 * (own / in_halves - 1));
+  EXPECT_NEAR(own / in_halves, 1.0, 0.1);
+}
+
+const auto all_types = testing::Values(KvType::f32, KvType::f16, KvType::q8_0, KvType::q5_1, KvType::q4_0);
+INSTANTIATE_TEST_SUITE_P(All, PerplexityOfCaches, testing::Combine(all_types, all_types), [](const auto& test) {
+  const auto name = [](KvType type) { return std::string(to_string(kv_type_formats.at(static_cast<std::size_t>(type) - 1))); };
+  return name(std::get<0>(test.param)) + "_" + name(std::get<1>(test.param));
+});
 
 }  // namespace
 }  // namespace skipstone::engine

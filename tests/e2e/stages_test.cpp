@@ -119,6 +119,21 @@ class Stages : public testing::Test {
   fixtures::TemporaryDirectory directory_;
 };
 
+TEST_F(Stages, HaveTheTypesOfKeysAndValuesOfTheWhole) {
+  fixtures::TinyConfig config;
+  config.head_dim = 32;
+  const std::string file = directory_.file("blocks.gguf");
+  fixtures::write_tiny_model(config, file);
+  EngineOptions alone = options_for(file, 1), parts = options_for(file, 2);
+  alone.kv = parts.kv = {KvType::q8_0, KvType::q4_0};
+  const auto one = Engine::load(alone), two = Engine::load(parts);
+  const Tokens expected = text_of(one, with("none"), 12);
+  for (const char* draft : {"none", "exit:1,k=4", "recycle:n=11"}) EXPECT_EQ(text_of(two, with(draft), 12), expected) << draft;
+  std::uint64_t kv = 0;
+  for (const auto& stage : two->stages()) kv += stage.kv;
+  EXPECT_EQ(kv, one->memory().kv);
+}
+
 class StagesOfFamilies : public Stages, public testing::WithParamInterface<const char*> {};
 
 TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {

@@ -12,12 +12,12 @@
 namespace skipstone::fixtures {
 namespace {
 
-TinyConfig tiny_of(std::uint32_t context, KvFormat format) {
+TinyConfig tiny_of(std::uint32_t context, const KvFormats& formats) {
   TinyConfig tiny;
   tiny.layers = 2;
   tiny.kv_heads = 2;
   tiny.type = gguf::Type::q8_0;
-  tiny.head_dim = format == KvFormat::q8_0 ? 32 : 0;
+  tiny.head_dim = formats.have_blocks() ? 32 : 0;
   tiny.context = context;
   return tiny;
 }
@@ -67,7 +67,7 @@ Logits read(DeviceModel& model, const Tokens& text, std::uint32_t prompt, std::u
   return logits;
 }
 
-class Company : public ::testing::TestWithParam<KvFormat> {};
+class Company : public ::testing::TestWithParam<KvFormats> {};
 
 TEST_P(Company, ChangesNoBitOfAnyRow) {
   DeviceModel model(tiny_of(256, GetParam()), GetParam());
@@ -93,14 +93,16 @@ TEST_P(Company, ChangesNoBitOfAnyRow) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Company, ::testing::Values(KvFormat::f16, KvFormat::q8_0, KvFormat::f32),
-                         [](const auto& format) { return std::string(to_string(format.param)); });
+INSTANTIATE_TEST_SUITE_P(Formats, Company,
+                         ::testing::Values(KvFormats{KvFormat::f16}, KvFormats{KvFormat::q8_0}, KvFormats{KvFormat::f32},
+                                           KvFormats{KvFormat::q5_1, KvFormat::q4_0}),
+                         [](const auto& formats) { return name_of(formats.param); });
 
 // One context of 64 tokens has one page; four sequences need the pool to grow while others run.
 TEST(Pages, GrowWhileOthersRun) {
-  std::vector<KvFormat> formats{KvFormat::q8_0, KvFormat::f16};
-  if (slow_device()) formats.resize(1);
-  for (const KvFormat format : formats) {
+  std::vector<KvFormats> formats{KvFormat::q8_0, KvFormat::f16, {KvFormat::q4_0, KvFormat::q5_1}};
+  if (slow_device()) formats.erase(formats.begin() + 1, formats.end());
+  for (const KvFormats& format : formats) {
     DeviceModel model(tiny_of(128, format), format);
     const Tokens text = model.tokens(120, 9);
     const Logits alone = read(model, text, 30, 3, 1);
@@ -117,8 +119,8 @@ TEST(Pages, GrowWhileOthersRun) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
-TEST(Pages, AreSharedUntilOneWrites) {
-  DeviceModel model(tiny_of(256, KvFormat::f16), KvFormat::f16);
+void expect_shared_until_one_writes(const KvFormats& formats) {
+  DeviceModel model(tiny_of(256, formats), formats);
   const Tokens text = model.tokens(150, 4), other = model.tokens(150, 5);
   const auto first = model.sequence(), second = model.sequence();
   const exec::PassSpec prompt{.layers = model.layers(), .bucket = 128, .prompt = true, .output = exec::Output::none};
@@ -141,6 +143,11 @@ TEST(Pages, AreSharedUntilOneWrites) {
   EXPECT_EQ(pool.use().used, 4u);
   second->pages().rollback(0);
   EXPECT_EQ(pool.use().shared, 0u);
+}
+
+TEST(Pages, AreSharedUntilOneWrites) {
+  expect_shared_until_one_writes(KvFormat::f16);
+  expect_shared_until_one_writes({KvFormat::q4_0, KvFormat::q5_1});
 }
 
 }  // namespace

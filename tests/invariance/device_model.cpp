@@ -6,7 +6,7 @@
 
 namespace skipstone::fixtures {
 
-DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
+DeviceModel::DeviceModel(const TinyConfig& tiny, const KvFormats& kv_format)
     : file_([&] {
         write_tiny_model(tiny, directory_.file("tiny.gguf"));
         return gguf::File::open(directory_.file("tiny.gguf"));

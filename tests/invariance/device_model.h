@@ -17,9 +17,14 @@ namespace skipstone::fixtures {
 
 using Tokens = std::vector<std::int32_t>;
 
+/// "q8_0" or "q8_0_q4_0", for names of tests.
+inline std::string name_of(const KvFormats& formats) {
+  return formats.k == formats.v ? to_string(formats.k) : std::string(to_string(formats.k)) + "_" + to_string(formats.v);
+}
+
 class DeviceModel {
  public:
-  DeviceModel(const TinyConfig& tiny, KvFormat kv_format);
+  DeviceModel(const TinyConfig& tiny, const KvFormats& kv_format);
 
   const model::Config& config() const { return model_.config; }
   const exec::SequenceShape& shape() const { return model_.shape; }

@@ -46,11 +46,11 @@ bool same_bits(const std::vector<abi::RowResult>& a, const std::vector<abi::RowR
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(abi::RowResult)) == 0;
 }
 
-class RoundsByCache : public ::testing::TestWithParam<KvFormat> {};
+class RoundsByCache : public ::testing::TestWithParam<KvFormats> {};
 
 TEST_P(RoundsByCache, InOneSubmissionGiveTheBitsOfRoundsByStep) {
   TinyConfig tiny;
-  if (GetParam() == KvFormat::q8_0) tiny.head_dim = kv_block;
+  if (GetParam().have_blocks()) tiny.head_dim = kv_block;
   tiny.layers = 3;
   tiny.type = gguf::Type::q8_0;
   tiny.context = 140;
@@ -93,8 +93,9 @@ TEST_P(RoundsByCache, InOneSubmissionGiveTheBitsOfRoundsByStep) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, RoundsByCache, ::testing::Values(KvFormat::f16, KvFormat::q8_0),
-                         [](const auto& format) { return std::string(to_string(format.param)); });
+INSTANTIATE_TEST_SUITE_P(Formats, RoundsByCache,
+                         ::testing::Values(KvFormats{KvFormat::f16}, KvFormats{KvFormat::q8_0}, KvFormats{KvFormat::q8_0, KvFormat::q4_0}),
+                         [](const auto& formats) { return name_of(formats.param); });
 
 TEST(Rounds, ThatDoNotFitAreRefused) {
   TinyConfig tiny;

@@ -18,7 +18,7 @@ struct Variant {
   gguf::Type type;
   std::uint32_t kv_heads, most_rows;
   bool biases;
-  KvFormat kv_format;
+  KvFormats kv_format;
   std::uint32_t head_dim = 0;  ///< 0: the tiny model's own
 };
 
@@ -98,19 +98,20 @@ TEST(Rows, AreTheSameInEveryFamily) {
 
 // Wide buckets take drivers long to compile: one format has them all here, every format has them in the kernels' own
 // tests.
-INSTANTIATE_TEST_SUITE_P(Formats, RowsOf,
-                         ::testing::Values(Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, KvFormat::f16},
-                                           Variant{"f16_biases", gguf::Type::f16, 4, 4, true, KvFormat::f16},
-                                           Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, KvFormat::f16},
-                                           Variant{"q4_k", gguf::Type::q4_k, 2, 4, false, KvFormat::f16},
-                                           Variant{"q6_k", gguf::Type::q6_k, 2, 4, false, KvFormat::f16},
-                                           Variant{"sparse_f16", gguf::Type::sparse_f16, 2, 16, false, KvFormat::f16},
-                                           Variant{"sparse_q8_0", gguf::Type::sparse_q8_0, 2, 4, true, KvFormat::f16},
-                                           Variant{"bf16_f32_cache", gguf::Type::bf16, 2, 4, false, KvFormat::f32},
-                                           Variant{"f32", gguf::Type::f32, 2, 4, true, KvFormat::f16},
-                                           Variant{"q8_0_cache", gguf::Type::q8_0, 2, 16, false, KvFormat::q8_0, 32},
-                                           Variant{"q8_0_cache_three_blocks", gguf::Type::f32, 1, 4, false, KvFormat::q8_0, 96}),
-                         [](const auto& variant) { return std::string(variant.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Formats, RowsOf,
+    ::testing::Values(
+        Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, KvFormat::f16}, Variant{"f16_biases", gguf::Type::f16, 4, 4, true, KvFormat::f16},
+        Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, KvFormat::f16}, Variant{"q4_k", gguf::Type::q4_k, 2, 4, false, KvFormat::f16},
+        Variant{"q6_k", gguf::Type::q6_k, 2, 4, false, KvFormat::f16},
+        Variant{"sparse_f16", gguf::Type::sparse_f16, 2, 16, false, KvFormat::f16},
+        Variant{"sparse_q8_0", gguf::Type::sparse_q8_0, 2, 4, true, KvFormat::f16},
+        Variant{"bf16_f32_cache", gguf::Type::bf16, 2, 4, false, KvFormat::f32}, Variant{"f32", gguf::Type::f32, 2, 4, true, KvFormat::f16},
+        Variant{"q8_0_cache", gguf::Type::q8_0, 2, 16, false, KvFormat::q8_0, 32},
+        Variant{"q8_0_cache_three_blocks", gguf::Type::f32, 1, 4, false, KvFormat::q8_0, 96},
+        Variant{"mixed_cache", gguf::Type::q8_0, 2, 16, false, {KvFormat::q4_0, KvFormat::q5_1}, 32},
+        Variant{"mixed_cache_three_blocks", gguf::Type::f32, 1, 4, false, {KvFormat::q5_1, KvFormat::q4_0}, 96}),
+    [](const auto& variant) { return std::string(variant.param.name); });
 
 struct Read {
   std::vector<float> logits;               ///< after the last token
@@ -171,7 +172,7 @@ TEST(Rows, OfPromptsAreTheSameWhereverTheyAreCutInEveryFamily) {
 }
 
 // Draft passes through part of the layers leave K and V of tokens that are never accepted; verification must see none of it.
-class Rollback : public ::testing::TestWithParam<KvFormat> {};
+class Rollback : public ::testing::TestWithParam<KvFormats> {};
 
 TEST_P(Rollback, RejectedDraftsLeaveNoTrace) {
   const Variant variant{"", gguf::Type::q8_0, 2, 16, false, GetParam(), 32};
@@ -208,8 +209,9 @@ TEST_P(Rollback, RejectedDraftsLeaveNoTrace) {
   EXPECT_GT(rejected, 20u);  // else nothing was tried
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Rollback, ::testing::Values(KvFormat::f16, KvFormat::q8_0),
-                         [](const auto& format) { return std::string(to_string(format.param)); });
+INSTANTIATE_TEST_SUITE_P(Formats, Rollback,
+                         ::testing::Values(KvFormats{KvFormat::f16}, KvFormats{KvFormat::q8_0}, KvFormats{KvFormat::q5_1, KvFormat::q4_0}),
+                         [](const auto& formats) { return name_of(formats.param); });
 
 // The exit query cache: drafts save the residual stream after the first layers, what they have not read goes through these layers once,
 // and the rest of the model continues from there. Every row has the bits of a full pass, in any split between drafts and rest.

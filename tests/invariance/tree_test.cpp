@@ -31,7 +31,7 @@ std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const Devi
 
 const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();  // a few rounds there
 
-class TreesOf : public ::testing::TestWithParam<KvFormat> {};
+class TreesOf : public ::testing::TestWithParam<KvFormats> {};
 
 /// How many rounds moved rows of the cache, and how long the text became: whether anything was tried.
 struct Tried {
@@ -100,8 +100,10 @@ TEST(Trees, AreTheSameInEveryFamily) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Caches, TreesOf, ::testing::Values(KvFormat::f32, KvFormat::f16, KvFormat::q8_0),
-                         [](const auto& format) { return std::string(to_string(format.param)); });
+INSTANTIATE_TEST_SUITE_P(Caches, TreesOf,
+                         ::testing::Values(KvFormats{KvFormat::f32}, KvFormats{KvFormat::f16}, KvFormats{KvFormat::q8_0},
+                                           KvFormats{KvFormat::q4_0, KvFormat::q5_1}, KvFormats{KvFormat::f16, KvFormat::q4_0}),
+                         [](const auto& formats) { return name_of(formats.param); });
 
 // Rows that are their own parents are at the base, each alone: many one-token texts in one pass.
 TEST(Trees, RowsWithoutParentsAreTextsOfTheirOwn) {

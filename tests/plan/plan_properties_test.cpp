@@ -189,7 +189,7 @@ TEST(PlanProperties, OfAllFamilies) {
     EXPECT_EQ(labels(plan, layers), wanted.output);
     for (const Dispatch& dispatch : plan.dispatches) {
       if (dispatch.kernel == KernelId::rope_store) {
-        EXPECT_EQ(dispatch.constants[2], row.rope_pairs == model::RopePairs::halves ? 1u : 0u);
+        EXPECT_EQ(dispatch.constants[3], row.rope_pairs == model::RopePairs::halves ? 1u : 0u);
       }
     }
     expect_residual_stream(plan);

@@ -137,7 +137,7 @@ TEST(Plans, VariantsDoNotDependOnTheNumberOfRows) {
           a.constants[2] = b.constants[2] = 0;  // ROWS
           a.constants[3] = b.constants[3] = 0;  // COLS
         }
-        if (a.kernel == kernels::KernelId::attention_serial) a.constants[5] = b.constants[5] = 0;  // ROWS
+        if (a.kernel == kernels::KernelId::attention_serial) a.constants[6] = b.constants[6] = 0;  // ROWS
         EXPECT_EQ(a.constants, b.constants) << a.label;
         EXPECT_EQ(a.push, b.push) << a.label;
       }
@@ -165,7 +165,7 @@ TEST(Plans, OnMatrixUnitsNothingButGroupsDependsOnTheNumberOfRows) {
         for (std::size_t i = 0; i < one.dispatches.size(); ++i) {
           kernels::Dispatch a = one.dispatches[i], b = many.dispatches[i];
           EXPECT_EQ(a.kernel, b.kernel) << a.label;
-          if (a.kernel == kernels::KernelId::attention_serial) a.constants[5] = b.constants[5] = 0;  // ROWS
+          if (a.kernel == kernels::KernelId::attention_serial) a.constants[6] = b.constants[6] = 0;  // ROWS
           EXPECT_EQ(a.constants, b.constants) << a.label;
           EXPECT_EQ(a.push, b.push) << a.label;
           EXPECT_EQ(a.subgroup, b.subgroup) << a.label;
@@ -217,7 +217,7 @@ TEST(Plans, OnlyPassesThatExistAreBuilt) {
   EXPECT_FALSE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits, .last_row_only = true}));
 }
 
-std::uint64_t cache_bytes(const model::Config& config, std::uint32_t context, KvFormat format) {
+std::uint64_t cache_bytes(const model::Config& config, std::uint32_t context, const KvFormats& format) {
   return plan_bytes(config, {.context = context, .kv_format = format}).kv;
 }
 
@@ -229,10 +229,14 @@ TEST(SequenceBytes, OfKvFormats) {
   EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::f32), 4096 * mib);
   EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::f16), 2048 * mib);
   EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::q8_0), 1088 * mib);
+  EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::q4_0), 576 * mib);  // 4.5 bits of 16
+  EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::q5_1), 768 * mib);  // 6 bits
+  EXPECT_EQ(cache_bytes(llama_2_7b, 4096, {KvFormat::q8_0, KvFormat::q4_0}), (1088 + 576) / 2 * mib);
   model::Config odd = llama_2_7b;  // half of a head's only word of scales is empty, and a plane of scales ends within 16 bytes
   odd.layers.assign(1, {.mixer = model::Attention{.heads = 1, .kv_heads = 1, .head_dim = 32}});
   odd.rope_dim = 32;
   EXPECT_EQ(cache_bytes(odd, 75, KvFormat::q8_0), 2u * (128 * 32 + 128 * 4));  // whole pages
+  EXPECT_EQ(cache_bytes(odd, 75, {KvFormat::q4_0, KvFormat::q5_1}), 128u * (16 + 4) + 128u * (16 + 8));
 }
 
 }  // namespace

@@ -138,6 +138,10 @@ static void wrong_arguments(const char* folder) {
   params.model_path = "x";
   params.kv_type = 77;
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);
+  params.kv_type = SKIPSTONE_KV_Q5_1;
+  params.kv_type_v = SKIPSTONE_KV_Q5_1 + 1;
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "kv_type_v") != NULL);
 
   snprintf(path, sizeof(path), "%s/there-is-no-such-model.gguf", folder);
   skipstone_engine_params_init(&params, sizeof(params));

@@ -27,7 +27,7 @@ ref::Result run(const ref::Model& model, const Tokens& tokens, const LayerPlan& 
   ref::Sequence sequence = model.new_sequence();
   return model.forward(sequence, tokens, 0, plan);
 }
-ref::Result run(const gguf::File& file, const Tokens& tokens, KvFormat kv_format = KvFormat::f32) {
+ref::Result run(const gguf::File& file, const Tokens& tokens, const KvFormats& kv_format = KvFormat::f32) {
   const ref::Model model(file, kv_format);
   return run(model, tokens, LayerPlan::full(model.config().layer_count()));
 }
@@ -107,7 +107,7 @@ TEST(Oracle, AgreesOnEveryWritableType) {
 }
 
 TEST(Oracle, ChunksGiveTheBitsOfOneCall) {
-  for (const KvFormat kv_format : {KvFormat::f32, KvFormat::f16, KvFormat::q8_0}) {
+  for (const KvFormats& kv_format : {KvFormats{KvFormat::f32}, KvFormats{KvFormat::f16}, KvFormats{KvFormat::q8_0, KvFormat::q4_0}}) {
     TinyConfig tiny;
     tiny.head_dim = 32;
     const ref::Model model(EditedModel(tiny).open(), kv_format);
@@ -215,16 +215,21 @@ TEST(Oracle, QuantisedCacheRoundsKeysAndValues) {
   TinyConfig tiny;
   tiny.head_dim = 32;
   const gguf::File file = EditedModel(tiny).open();
-  const ref::Model blocks(file, KvFormat::q8_0), full(file, KvFormat::f32);
-  ref::Sequence rounded = blocks.new_sequence(), exact = full.new_sequence();
-  blocks.forward(rounded, text, 0, LayerPlan::full(4));
-  full.forward(exact, text, 0, LayerPlan::full(4));
-  for (auto [from, to] : {std::pair{&exact.keys[0], &rounded.keys[0]}, std::pair{&exact.values[0], &rounded.values[0]}}) {
-    EXPECT_NE(*from, *to);
-    ref::round_kv(KvFormat::q8_0, *from);  // layer 0 has seen no cache yet
-    EXPECT_EQ(*from, *to);
+  const ref::Model full(file, KvFormat::f32);
+  for (const KvFormats& formats : {KvFormats{KvFormat::q8_0}, KvFormats{KvFormat::q4_0, KvFormat::q5_1}}) {
+    const ref::Model blocks(file, formats);
+    ref::Sequence rounded = blocks.new_sequence(), exact = full.new_sequence();
+    blocks.forward(rounded, text, 0, LayerPlan::full(4));
+    full.forward(exact, text, 0, LayerPlan::full(4));
+    EXPECT_NE(exact.keys[0], rounded.keys[0]);
+    EXPECT_NE(exact.values[0], rounded.values[0]);
+    ref::round_kv(formats.k, exact.keys[0]);  // layer 0 has seen no cache yet
+    ref::round_kv(formats.v, exact.values[0]);
+    EXPECT_EQ(exact.keys[0], rounded.keys[0]);
+    EXPECT_EQ(exact.values[0], rounded.values[0]);
   }
-  EXPECT_THROW(ref::Model(EditedModel().open(), KvFormat::q8_0), Error);  // heads of 16
+  const KvFormats refused[] = {KvFormat::q8_0, {KvFormat::f16, KvFormat::q4_0}};
+  for (const KvFormats& formats : refused) EXPECT_THROW(ref::Model(EditedModel().open(), formats), Error);  // heads of 16
 }
 
 TEST(Oracle, RefusesWhatCannotBe) {

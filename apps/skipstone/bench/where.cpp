@@ -19,6 +19,10 @@ const char* kv_name(std::int32_t type) {
       return "f32";
     case SKIPSTONE_KV_Q8_0:
       return "q8_0";
+    case SKIPSTONE_KV_Q4_0:
+      return "q4_0";
+    case SKIPSTONE_KV_Q5_1:
+      return "q5_1";
     default:
       return "auto";
   }
@@ -40,6 +44,7 @@ Where where(const skipstone::Engine& engine, const std::string& model_path) {
   w.architecture = info.architecture;
   w.fingerprint = info.fingerprint;
   w.kv_type = kv_name(info.kv_type);
+  if (info.kv_type_v != info.kv_type) w.kv_type += std::string("/") + kv_name(info.kv_type_v);
   w.context = info.context;
   const Json report = Json::parse(engine.report());
   if (report.contains("stages")) w.stages = report["stages"];

@@ -164,7 +164,7 @@ void add_devices(CLI::App& app, ExitCode& code) {
   add_number(*command, "--ctx,--context", options->engine.context, "The context of --plan in tokens; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
-  add_kv_option(*command, options->engine.kv);
+  add_kv_options(*command, options->engine);
   command->add_option("-m,--model", options->model, "The model of --costs and --plan (GGUF); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");

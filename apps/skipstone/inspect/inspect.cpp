@@ -115,6 +115,8 @@ void inspect(const InspectOptions& options) {
   params.model_path = options.file.c_str();
   params.context = options.engine.context;
   params.kv_type = kv_type(options.engine.kv);
+  params.kv_type_k = kv_type(options.engine.kv_k);
+  params.kv_type_v = kv_type(options.engine.kv_v);
   params.pre_tokenizer = options.engine.pre.c_str();
   std::string report;
   try {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
+#include <vector>
 
 #include "base/platform/files.h"
 #include "base/platform/system.h"
@@ -48,22 +51,41 @@ std::int32_t math_of(const std::string& math) {
 
 namespace fs = std::filesystem;
 
+struct KvName {
+  const char* name;
+  std::int32_t type;
+};
+
+constexpr KvName kv_types[] = {{"auto", SKIPSTONE_KV_AUTOMATIC}, {"f16", SKIPSTONE_KV_F16},   {"f32", SKIPSTONE_KV_F32},
+                               {"q8_0", SKIPSTONE_KV_Q8_0},      {"q5_1", SKIPSTONE_KV_Q5_1}, {"q4_0", SKIPSTONE_KV_Q4_0}};
+
 constexpr const char* bundled_model_name = "skipstone-py.gguf";
 
 }  // namespace
 
-void add_kv_option(CLI::App& command, std::string& kv) {
-  command.add_option("--kv", kv, "Precision of the KV cache: auto (f16), f16, f32, or q8_0 for models with heads of whole blocks of 32")
+void add_kv_options(CLI::App& command, EngineOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& [name, type] : kv_types) names.emplace_back(name);
+  command
+      .add_option("--kv,--cache-type", options.kv,
+                  "Precision of the KV cache: auto (f16), f16, f32, or q8_0, q5_1, q4_0 for models with heads of whole blocks of 32")
       ->envname("SKIPSTONE_KV")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "f16", "f32", "q8_0"}))
+      ->check(CLI::IsMember(names))
+      ->type_name("TYPE");
+  command.add_option("--kv-k,--cache-type-k", options.kv_k, "The same of keys alone; default: as --kv")
+      ->envname("SKIPSTONE_KV_K")
+      ->check(CLI::IsMember(names))
+      ->type_name("TYPE");
+  command.add_option("--kv-v,--cache-type-v", options.kv_v, "The same of values alone; default: as --kv")
+      ->envname("SKIPSTONE_KV_V")
+      ->check(CLI::IsMember(names))
       ->type_name("TYPE");
 }
 
-std::int32_t kv_type(const std::string& kv) {
-  if (kv == "f16") return SKIPSTONE_KV_F16;
-  if (kv == "f32") return SKIPSTONE_KV_F32;
-  return kv == "q8_0" ? SKIPSTONE_KV_Q8_0 : SKIPSTONE_KV_AUTOMATIC;
+std::int32_t kv_type(const std::string& name) {
+  const auto* const found = std::ranges::find(kv_types, name, &KvName::name);
+  return found == std::end(kv_types) ? SKIPSTONE_KV_AUTOMATIC : found->type;
 }
 
 skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options) {
@@ -76,6 +98,8 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.kv_type = kv_type(options.kv);
+  params.kv_type_k = kv_type(options.kv_k);
+  params.kv_type_v = kv_type(options.kv_v);
   params.math = math_of(options.math);
   params.tuning = options.no_tune ? SKIPSTONE_TUNING_OFF : SKIPSTONE_TUNING_AUTOMATIC;
   return params;
@@ -112,7 +136,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
              "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
-  add_kv_option(command, options.kv);
+  add_kv_options(command, options);
   command
       .add_option(
           "--math", options.math,

@@ -10,7 +10,7 @@
 namespace cli {
 
 struct EngineOptions {
-  std::string device, kv = "auto", math = "f32", pre;
+  std::string device, kv = "auto", kv_k, kv_v, math = "f32", pre;  // kv_k, kv_v: "" as kv
   CLI::Option* device_option = nullptr;
   std::string rank_device;  ///< instead of `device`, if ranks share work (job.h)
   std::string devices;
@@ -19,10 +19,10 @@ struct EngineOptions {
   bool no_tune = false;
 };
 
-/// Adds --kv; `kv` gets its value.
-void add_kv_option(CLI::App& command, std::string& kv);
-/// The skipstone_kv_type of a --kv value.
-std::int32_t kv_type(const std::string& kv);
+/// Adds --kv, --kv-k and --kv-v.
+void add_kv_options(CLI::App& command, EngineOptions& options);
+/// The skipstone_kv_type of such an option's value; automatic for "".
+std::int32_t kv_type(const std::string& name);
 
 /// Adds --pre; `pre` gets its value.
 void add_pre_option(CLI::App& command, std::string& pre);
@@ -32,7 +32,7 @@ void add_device_option(CLI::App& command, EngineOptions& options);
 /// Adds --devices.
 void add_devices_option(CLI::App& command, EngineOptions& options);
 
-/// Adds --ctx, --kv, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
+/// Adds --ctx, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a progress line. Throws Failure with the matching exit code, also if a signal arrived.
