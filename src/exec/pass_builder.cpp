@@ -153,7 +153,9 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
 
 PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
                          const kernels::Selector& select)
-    : context_{config, weights, select, sequence}, begin_(sequence.begin), end_(sequence.end_of(config.layer_count())) {}
+    : context_{config, weights, select, sequence}, begin_(sequence.begin), end_(sequence.end_of(config.layer_count())) {
+  if (const char* missing = missing_on_devices(config)) fail(Code::unsupported, "models with {} do not run on devices yet", missing);
+}
 
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) {
   // Saved hidden states are on the device of the layer before the first one.

@@ -58,8 +58,12 @@ struct PassContext {
   SequenceShape sequence;
 };
 
+/// A part of the model's layers that passes do not have yet ("Mamba-2 layers"); nullptr if there is none.
+const char* missing_on_devices(const model::Config& config);
+
 class PassBuilder {
  public:
+  /// Throws unsupported where the model has layers that passes do not have.
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
               const kernels::Selector& select);
   /// `slots`: positions that the cache has room for; 0: a context's.

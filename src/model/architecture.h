@@ -23,10 +23,10 @@ enum Honours : std::uint8_t {
   needs_softcaps = 16,      ///< files without the softcaps' keys are incomplete
 };
 
-/// A role's name in a family's checkpoints where it is not TensorRole::huggingface.
+/// A role's name in a family's files where it is not TensorRole::name, or in its checkpoints where it is not TensorRole::huggingface.
 struct RoleName {
   Role role;
-  std::string_view huggingface;
+  std::string_view name;
 };
 
 /// The default of transformers for a key that config.json lacks.
@@ -89,6 +89,7 @@ struct Architecture {
   bool unrotated_full = false;            ///< where some layers have a sliding window, full layers do not rotate
   bool scaled_embedding = false;          ///< embeddings are multiplied by sqrt(width)
   std::uint32_t width_scaled_layers = 0;  ///< models of this many layers scale scores by 1 / sqrt(width / heads); their files do not say so
+  std::span<const RoleName> tensor_names{};
   Checkpoints checkpoints{};
 };
 

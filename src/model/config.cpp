@@ -242,6 +242,11 @@ void set_positions(Config& config, std::uint32_t window, const std::vector<bool>
   }
 }
 
+const Attention& Config::attention() const {
+  const auto has_attention = [](const LayerConfig& layer) { return std::holds_alternative<Attention>(layer.mixer); };
+  return std::get<Attention>(std::ranges::find_if(layers, has_attention)->mixer);
+}
+
 std::uint32_t Config::ffn() const {
   std::uint32_t most = 0;
   for (const LayerConfig& layer : layers) {

@@ -54,8 +54,9 @@ struct Config {
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
 
   std::uint32_t layer_count() const { return static_cast<std::uint32_t>(layers.size()); }
-  /// The layer's attention. Heads, head size and scales of the first layer are those of all layers.
-  const Attention& attention(std::uint32_t layer = 0) const { return std::get<Attention>(layers.at(layer).mixer); }
+  const Attention& attention(std::uint32_t layer) const { return std::get<Attention>(layers.at(layer).mixer); }
+  /// That of the first layer which has one: heads, head size and scales are those of all layers.
+  const Attention& attention() const;
   /// The largest of all layers.
   std::uint32_t ffn() const;
   /// Keys that a row of the layer sees; 0: all of the text.

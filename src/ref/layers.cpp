@@ -108,6 +108,9 @@ Floats MlpWeights::run(const LayerRows& at, const Floats& input) const {
     case model::Activation::gelu:
       for (float& number : activated) number = static_cast<float>(gelu(number));
       break;
+    case model::Activation::squared_relu:
+      for (float& number : activated) number = std::max(number, 0.0f) * std::max(number, 0.0f);
+      break;
   }
   observe(at, MatrixInput::ffn_down, activated);
   return down.apply(activated, at.rows);
@@ -120,6 +123,10 @@ Computation computation(const Part& part, const model::Parameters& tensors) {
   };
 }
 Computation load_part(const model::Attention& attention, const model::Parameters& t) { return computation<AttentionWeights>(attention, t); }
+Computation load_part(const model::ShortConv&, const model::Parameters&) { return {}; }
+Computation load_part(const model::GatedDeltaNet&, const model::Parameters&) { return {}; }
+Computation load_part(const model::Mamba2&, const model::Parameters&) { return {}; }
+Computation load_part(const std::monostate&, const model::Parameters&) { return {}; }
 Computation load_part(const model::Mlp& mlp, const model::Parameters& t) { return computation<MlpWeights>(mlp, t); }
 
 }  // namespace
