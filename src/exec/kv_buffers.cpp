@@ -1,6 +1,7 @@
 #include "exec/kv_buffers.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "exec/pass_builder.h"
@@ -9,26 +10,31 @@ namespace skipstone::exec {
 
 using kernels::ResourceKind;
 
+LayerBuffers layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
+  if (kind != MemoryKind::recurrent) return {attention_shape(config, shape), 2};
+  return {{.heads = 1, .kv_heads = 1, .head_dim = recurrent_shape(config).record, .kv_format = KvFormat::f32}, 1};
+}
+
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
-  kernels::AttentionShape attention = attention_shape(config, shape);
-  const auto buffer_bytes = [&](MemoryKind kind) {
-    attention.slots = initial_pages(kind, config, shape) * KV_PAGE;
-    return attention.kv_bytes();
+  const auto buffer_bytes = [&](MemoryKind kind, MemoryKind room) {
+    LayerBuffers buffers = layer_buffers(kind, config, shape);
+    buffers.shape.slots = initial_pages(room, config, shape) * KV_PAGE;
+    return buffers.shape.kv_bytes();
   };
   KvPlan plan;
   for (const MemoryKind kind : memory_kinds) {
-    const std::size_t layers = layers_of(kind, config, shape).size();
-    if (layers == 0) continue;
-    plan.bytes += 2 * buffer_bytes(kind) * layers;
-    plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind));
+    const std::uint64_t count = layers_of(kind, config, shape).size() * layer_buffers(kind, config, shape).count;
+    if (count == 0) continue;
+    plan.bytes += count * buffer_bytes(kind, kind);
+    plan.bytes_without_windows += count * buffer_bytes(kind, kind == MemoryKind::sliding ? MemoryKind::full : kind);
+    plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind, kind));
   }
-  plan.bytes_without_windows = 2 * buffer_bytes(MemoryKind::full) * (shape.end_of(config.layer_count()) - shape.begin);
   return plan;
 }
 
 KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
     : device_(std::move(device)),
-      shape_(attention_shape(config, shape)),
+      layer_buffers_(by_kind([&](MemoryKind kind) { return layer_buffers(kind, config, shape); })),
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
@@ -48,9 +54,9 @@ std::uint64_t block_bytes(std::size_t slices, std::uint64_t slice_bytes) {
 }  // namespace
 
 KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const {
-  kernels::AttentionShape shape = shape_;
+  auto [shape, count] = layer_buffers_[kind];
   shape.slots = pages * KV_PAGE;
-  std::vector<vk::Slice> slices(2 * layers_[kind].size());
+  std::vector<vk::Slice> slices(count * layers_[kind].size());
   auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv, block_bytes(slices.size(), shape.kv_bytes()));
   if (!device_->could_have(slices.size() * shape.kv_bytes())) shortage = vk::Shortage::fails;  // others would leave in vain
   for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes(), shortage);
@@ -58,13 +64,15 @@ KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk:
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
-  const std::vector<std::uint32_t>& layers = layers_[kind_of(layer)];
+  const MemoryKind memory = kind_of(layer);
+  const std::vector<std::uint32_t>& layers = layers_[memory];
   const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
-  return buffers_[kind_of(layer)].slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
+  return buffers_[memory].slices.at(layer_buffers_[memory].count * place + (kind == ResourceKind::v_cache ? 1 : 0));
 }
 
-std::uint64_t KvBuffers::layer_bytes(std::uint32_t positions) const {
-  return std::uint64_t{2} * shape_.kv_heads * positions * (shape_.kv_position_bytes() + shape_.kv_scale_bytes());
+std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions) const {
+  const auto& [shape, count] = layer_buffers_[kind_of(layer)];
+  return std::uint64_t{count} * shape.kv_heads * positions * (shape.kv_position_bytes() + shape.kv_scale_bytes());
 }
 
 namespace {
@@ -97,7 +105,7 @@ void KvBuffers::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
   const std::uint32_t slots = slots_[kind];
   vk::Recorder recorder(device_);
   for (const vk::Slice& slice : buffers_[kind].slices) {
-    record(recorder, shape_, slice, slots, slice, slots, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
+    record(recorder, layer_buffers_[kind].shape, slice, slots, slice, slots, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
 }
@@ -110,7 +118,7 @@ void KvBuffers::resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shorta
   Buffers larger = allocate(kind, pages, shortage);
   vk::Recorder recorder(device_);
   for (std::size_t i = 0; i < larger.slices.size(); ++i) {
-    record(recorder, shape_, buffers_[kind].slices[i], slots, larger.slices[i], pages * KV_PAGE, {0, 0, slots});
+    record(recorder, layer_buffers_[kind].shape, buffers_[kind].slices[i], slots, larger.slices[i], pages * KV_PAGE, {0, 0, slots});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
   buffers_[kind] = std::move(larger);
@@ -130,7 +138,7 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
   const auto held = buffers_.hold();
   const MemoryKind kind = buffers_.kind_of(layer);
   const std::span<const std::uint32_t> pages = pages_[kind].pages;
-  kernels::AttentionShape shape = buffers_.shape_;
+  auto [shape, count] = buffers_.layer_buffers_[kind];
   shape.slots = buffers_.slots()[kind];
   const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
     for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {
@@ -138,7 +146,8 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
       visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
     }
   };
-  for (const ResourceKind part : {ResourceKind::k_cache, ResourceKind::v_cache}) {
+  constexpr std::array parts{ResourceKind::k_cache, ResourceKind::v_cache};
+  for (const ResourceKind part : std::span(parts).first(count)) {
     const vk::Slice cache = buffers_.slice(part, layer);
     for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
       const std::uint64_t at = head * shape.kv_head_bytes();

@@ -37,6 +37,13 @@ struct PageList {
 };
 using PageLists = ByKind<PageList>;
 
+/// The buffers that each layer of a kind has.
+struct LayerBuffers {
+  kernels::AttentionShape shape;  ///< of one of them, without its slots. A record is laid out as the K of one head in 32-bit floats
+  std::uint32_t count = 2;        ///< K and V; of records one
+};
+LayerBuffers layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
+
 /// Bytes of KvBuffers when they are created.
 struct KvPlan {
   std::uint64_t bytes = 0;
@@ -45,8 +52,8 @@ struct KvPlan {
 };
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape);
 
-/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl. A page is KV_PAGE slots of every layer of
-/// its kind. Thread-safe.
+/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl; of recurrent layers one for records. A
+/// page is KV_PAGE slots of every layer of its kind. Thread-safe.
 class KvBuffers : public PageStore {
  public:
   /// Allocates the buffers of the local layers, with room for the initial positions of each kind. Throws out_of_memory.
@@ -56,14 +63,15 @@ class KvBuffers : public PageStore {
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(mutex_); }
   /// Positions that the buffers have room for.
   const ByKind<std::uint32_t>& slots() const { return slots_; }
-  /// `kind`: k_cache or v_cache; `layer`: a local one.
+  /// `kind`: k_cache or v_cache, of a recurrent layer records; `layer`: a local one.
   vk::Slice slice(kernels::ResourceKind kind, std::uint32_t layer) const;
   /// Changes with the buffers: recordings that name older ones are invalid.
   std::uint64_t generation() const { return generation_; }
   /// The kind of any layer of the model.
   MemoryKind kind_of(std::uint32_t layer) const { return kinds_.at(layer); }
-  /// Bytes of `positions` positions of a layer: K, then V; for each KV head the vectors and then, for q8_0, their scales.
-  std::uint64_t layer_bytes(std::uint32_t positions) const;
+  /// Bytes of `positions` positions of any layer of the model: K, then V; for each KV head the vectors and then, for q8_0, their scales. Of
+  /// a recurrent layer the records.
+  std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions) const;
 
   void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
   void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
@@ -72,12 +80,12 @@ class KvBuffers : public PageStore {
   friend class KvBytes;
   struct Buffers {
     std::unique_ptr<vk::Arena> arena;
-    std::vector<vk::Slice> slices;  ///< K, V of the first layer of the kind, K, V of the next one, ...
+    std::vector<vk::Slice> slices;  ///< of the first layer of the kind, of the next one, ...
   };
   Buffers allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const;
 
   std::shared_ptr<vk::Device> device_;
-  kernels::AttentionShape shape_;  ///< without its slots
+  ByKind<LayerBuffers> layer_buffers_;
   std::vector<MemoryKind> kinds_;  ///< by layer of the model
   ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
@@ -92,7 +100,7 @@ class KvBytes {
  public:
   /// Of `positions` positions in the pages `pages`.
   KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions);
-  std::uint64_t layer_bytes(std::uint32_t layer) const { return buffers_.layer_bytes(positions_ - first_of(layer)); }
+  std::uint64_t layer_bytes(std::uint32_t layer) const { return buffers_.layer_bytes(layer, positions_ - first_of(layer)); }
   void read(std::uint32_t layer, std::span<std::byte> to);
   /// The pages are not shared (PageTable::reserve).
   void write(std::uint32_t layer, std::span<const std::byte> from);

@@ -1,4 +1,4 @@
-// The dispatches of recurrent mixers. There are none yet: models with such layers run in the scalar reference alone.
+// Recurrent mixers without dispatches: models with such layers run in the scalar reference alone.
 #include <fmt/format.h>
 
 #include <type_traits>
@@ -12,7 +12,6 @@ namespace {
 
 [[noreturn]] void refuse(const char* what) { fail(Code::unsupported, "models with {} do not run on devices yet", what); }
 
-constexpr const char* name_of(const model::ShortConv&) { return "layers of short convolutions"; }
 constexpr const char* name_of(const model::GatedDeltaNet&) { return "gated delta nets"; }
 constexpr const char* name_of(const model::Mamba2&) { return "Mamba-2 layers"; }
 
@@ -22,6 +21,8 @@ const char* missing(const model::LayerConfig& layer) {
     if constexpr (std::is_same_v<Part, model::Attention>) return mixer.output_gate ? "gated attention" : nullptr;
     if constexpr (std::is_same_v<Part, std::monostate>)
       return "blocks without a mixer";
+    else if constexpr (std::is_same_v<Part, model::ShortConv>)
+      return nullptr;
     else if constexpr (!std::is_same_v<Part, model::Attention>)
       return name_of(mixer);
   };
@@ -40,18 +41,12 @@ const char* missing_on_devices(const model::Config& config) {
   return nullptr;
 }
 
-void append_store(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::ShortConv& conv) { refuse(name_of(conv)); }
 void append_store(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::GatedDeltaNet& net) { refuse(name_of(net)); }
 void append_store(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::Mamba2& mamba) { refuse(name_of(mamba)); }
 
-void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::ShortConv& conv) { refuse(name_of(conv)); }
 void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::GatedDeltaNet& net) { refuse(name_of(net)); }
 void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::Mamba2& mamba) { refuse(name_of(mamba)); }
 
-std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t,
-                                             const model::ShortConv& conv) {
-  refuse(name_of(conv));
-}
 std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t,
                                              const model::GatedDeltaNet& net) {
   refuse(name_of(net));
