@@ -20,34 +20,44 @@ layout(std430, set = 0, binding = SHORT_CONV_RECORDS) buffer Records { float rec
 #include "lib/keys.glsl"
 #include "lib/records.glsl"
 
-float record_of(uint row, uint channel) {
-  const uint at = row * push.in_stride + channel;
-  precise float product = inputs[at] * inputs[at + 2u * push.channels];
+// Of the positions before a row, by their distance from it: bit `back` of `own_rows` says whether it is a row of this pass, and places[back]
+// is where that row begins in `inputs`, or where the record begins in the cache.
+uint own_rows = 0u;
+uint places[KERNEL];
+
+// A row that begins at `first`.
+float record_of(uint first, uint channel) {
+  precise float product = inputs[first + channel] * inputs[first + channel + 2u * push.channels];
   return product;
-}
-
-float record_at(uint row, uint position, uint channel) {
-  uint at;
-  if (find_record(row, position, at)) return record_of(at, channel);
-  return records[at * push.channels + channel];
-}
-
-void convolve(uint channel, uint row) {
-  if (channel >= push.channels) return;
-  const float own = record_of(row, channel);
-  records[row_slot(row) * push.channels + channel] = own;
-  const uint position = row_position(row), first = channel * KERNEL;
-  precise float sum = 0.0;
-  for (uint back = min(KERNEL - 1u, position); back > 0u; --back) {
-    sum = fma(taps[first + KERNEL - 1u - back], record_at(row, position - back, channel), sum);
-  }
-  sum = fma(taps[first + KERNEL - 1u], own, sum);
-  precise float gated = inputs[row * push.in_stride + push.channels + channel] * sum;
-  outputs[row * push.out_stride + channel] = gated;
 }
 
 void main() {
   const uint row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
-  for (uint i = 0; i < ROUNDS; ++i) convolve((gl_WorkGroupID.x * ROUNDS + i) * LANES + gl_LocalInvocationID.x, row);
+  const uint position = row_position(row), earlier = min(KERNEL - 1u, position);
+  for (uint back = 1u; back <= earlier; ++back) {
+    uint at;
+    if (find_record(row, position - back, at)) {
+      own_rows |= 1u << back;
+      places[back] = at * push.in_stride;
+    } else {
+      places[back] = at * push.channels;
+    }
+  }
+  const uint first = row * push.in_stride, target = row_slot(row) * push.channels;
+  for (uint i = 0; i < ROUNDS; ++i) {
+    const uint channel = (gl_WorkGroupID.x * ROUNDS + i) * LANES + gl_LocalInvocationID.x;
+    if (channel >= push.channels) return;
+    const uint tap = channel * KERNEL + KERNEL - 1u;   // of the row itself
+    const float own = record_of(first, channel);
+    records[target + channel] = own;
+    precise float sum = 0.0;
+    for (uint back = earlier; back > 0u; --back) {
+      const float record = (own_rows >> back & 1u) != 0u ? record_of(places[back], channel) : records[places[back] + channel];
+      sum = fma(taps[tap - back], record, sum);
+    }
+    sum = fma(taps[tap], own, sum);
+    precise float gated = inputs[first + push.channels + channel] * sum;
+    outputs[row * push.out_stride + channel] = gated;
+  }
 }
