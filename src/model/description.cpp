@@ -131,8 +131,16 @@ bool has_local_rope(const Config& config) {
   });
 }
 
+bool rotates_anywhere(const Config& config) {
+  return std::ranges::any_of(config.layers, [](const LayerConfig& layer) {
+    const auto* attention = std::get_if<Attention>(&layer.mixer);
+    return attention != nullptr && attention->rotates;
+  });
+}
+
 std::string rope_of(const Config& c) {
   List list;
+  if (!rotates_anywhere(c)) return "no RoPE";
   list.add(fmt::format("RoPE base {}", c.rope_base));
   if (has_local_rope(c)) list.add(fmt::format("base {} and no scaling in layers with a window", c.local_rope_base));
   if (const std::uint32_t head_dim = c.attention().head_dim; c.rope_dim != head_dim)
@@ -210,6 +218,10 @@ std::vector<LayerGroup> layer_groups(const Config& config) { return groups_of(co
 std::vector<std::string> describe(const Config& config) {
   std::vector<std::string> lines{layers_of(config) + ", " + sublayers_of(config), rope_of(config)};
   if (std::string scales = scales_of(config); !scales.empty()) lines.push_back(std::move(scales));
+  if (const std::size_t heads = config.prediction_layers.size(); heads > 0) {
+    lines.push_back(heads == 1 ? "a head for multi-token prediction, not used yet"
+                               : fmt::format("{} heads for multi-token prediction, not used yet", heads));
+  }
   return lines;
 }
 

@@ -91,6 +91,9 @@ struct LayerConfig {
   Norm norm_after = Norm::none;  ///< of their output, before that is added to the residual stream
   Mixer mixer{};
   Feedforward feedforward{};
+  /// A head for multi-token prediction (arXiv 2412.19437, section 2.2): its input is a matrix of [RMS norm of the next token's embedding,
+  /// RMS norm of the model's hidden state].
+  bool predicts = false;
 
   bool has_mixer() const { return !std::holds_alternative<std::monostate>(mixer); }
   bool has_feedforward() const { return !std::holds_alternative<std::monostate>(feedforward); }

@@ -71,6 +71,12 @@ constexpr std::array<TensorRole, role_count> roles{{
      .bias = false,
      .floats = true},
     {Role::ssm_out, "ssm_out", "linear_attn.out_proj", {Length::inner, Length::width}, false},
+    {Role::prediction_in, "nextn.eh_proj", "", {Length::two_widths, Length::width}, false},
+    {Role::prediction_embedding_norm, "nextn.enorm", "", {Length::width}, false},
+    {Role::prediction_hidden_norm, "nextn.hnorm", "", {Length::width}, false},
+    {Role::prediction_norm, "nextn.shared_head_norm", "", {Length::width}, false, false},
+    {Role::prediction_embedding, "nextn.embed_tokens", "", {Length::width, Length::vocabulary}, false, false},
+    {Role::prediction_output, "nextn.shared_head_head", "", {Length::width, Length::vocabulary}, false, false},
     {Role::attention_post_norm, "post_attention_norm", "post_attention_layernorm", {Length::width}, true},
     {Role::ffn_norm, "ffn_norm", "post_attention_layernorm", {Length::width}, true},
     {Role::gate, "ffn_gate", "mlp.gate_proj", {Length::width, Length::ffn}, true},
@@ -228,6 +234,8 @@ std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer
       return 1;
     case Length::width:
       return config.width;
+    case Length::two_widths:
+      return std::uint64_t{2} * config.width;
     case Length::three_widths:
       return std::uint64_t{3} * config.width;
     case Length::vocabulary:
@@ -236,8 +244,8 @@ std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer
       return config.rope_dim / 2;
     default:
       const auto own = [length](const auto& part) { return length_of(part, length); };
-      const std::uint64_t of_mixer = std::visit(own, config.layers[layer].mixer);
-      return of_mixer != 0 ? of_mixer : std::visit(own, config.layers[layer].feedforward);
+      const std::uint64_t of_mixer = std::visit(own, config.block(layer).mixer);
+      return of_mixer != 0 ? of_mixer : std::visit(own, config.block(layer).feedforward);
   }
 }
 
@@ -263,6 +271,13 @@ bool has_role(const LayerConfig& layer, Role role) {
       return layer.norm_after != Norm::none && layer.has_mixer();
     case Role::ffn_post_norm:
       return layer.norm_after != Norm::none && layer.has_feedforward();
+    case Role::prediction_in:
+    case Role::prediction_embedding_norm:
+    case Role::prediction_hidden_norm:
+    case Role::prediction_norm:
+    case Role::prediction_embedding:
+    case Role::prediction_output:
+      return layer.predicts;
     default:
       const auto has_it = [role](const auto& part) { return has(part, role); };
       return std::visit(has_it, layer.mixer) || std::visit(has_it, layer.feedforward);

@@ -47,6 +47,12 @@ enum class Role : std::uint8_t {
   ssm_d,
   ssm_norm,
   ssm_out,
+  prediction_in,
+  prediction_embedding_norm,
+  prediction_hidden_norm,
+  prediction_norm,
+  prediction_embedding,
+  prediction_output,
   attention_post_norm,
   ffn_norm,
   gate,
@@ -62,11 +68,12 @@ inline constexpr Role first_layer_role = Role::attention_norm;
 /// have biases of attention, they are of Q, K and V alone.
 enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
-/// Lengths in terms of the model (width, three_widths, vocabulary, half_rope), of a layer's mixer, or of its MLP. inner: the outputs of all
-/// heads; channels: of a convolution.
+/// Lengths in terms of the model (width, two_widths, three_widths, vocabulary, half_rope), of a layer's mixer, or of its MLP. inner: the
+/// outputs of all heads; channels: of a convolution.
 enum class Length : std::uint8_t {
   one,
   width,
+  two_widths,
   three_widths,
   vocabulary,
   half_rope,

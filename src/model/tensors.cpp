@@ -106,9 +106,9 @@ Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::
   Parameter found;
   found.weight = !row.vector() ? lookup.matrix(name, shape, row.required) : lookup.floats(name, shape, row.required, row.floats);
   if (has_scale(role)) found.scale = lookup.scale(scale_name(role, layer), shape.matrices);
-  if (!has_bias(config.layers[layer], role)) return found;
+  if (!has_bias(config.block(layer), role)) return found;
   found.bias =
-      lookup.vector(tensor_name(*config.family, role, layer, true), shape.outputs, needs_bias(*config.family, config.layers[layer], role));
+      lookup.vector(tensor_name(*config.family, role, layer, true), shape.outputs, needs_bias(*config.family, config.block(layer), role));
   return found;
 }
 
@@ -130,7 +130,7 @@ void check_biases(const Parameters& layer, std::uint32_t index, std::initializer
 Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t index) {
   Parameters layer;
   for (const TensorRole& row : tensor_roles()) {
-    if (has_role(config.layers[index], row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
+    if (has_role(config.block(index), row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
   }
   check_biases(layer, index, {Role::q, Role::k, Role::v});
   check_biases(layer, index, {Role::gate, Role::up});
@@ -178,12 +178,13 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
   if (known_globally(tensor.name, config) || is_of_other_inputs(tensor.name)) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
-    if (layer >= config.layers.size()) {
+    const std::size_t blocks = config.layers.size() + config.prediction_layers.size();
+    if (layer >= blocks) {
       fail(Code::bad_file,
            "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
-           shortened(tensor.name), layer, config.layers.size());
+           shortened(tensor.name), layer, blocks);
     }
-    if (known_in_layer(rest, *config.family, config.layers[layer]) || rest == "attn_rot_embd.weight") return;
+    if (known_in_layer(rest, *config.family, config.block(layer)) || rest == "attn_rot_embd.weight") return;
   }
   fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
        shortened(tensor.name), shortened(config.architecture));
@@ -207,7 +208,11 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   }
   Parameter& output = tensors.model[Role::output];
   if (!output) output.weight = tensors.model[Role::embedding].weight;
-  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  const std::uint32_t layers = config.layer_count();
+  for (std::uint32_t layer = 0; layer < layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  for (std::uint32_t head = 0; head < config.prediction_layers.size(); ++head) {
+    tensors.prediction_layers.push_back(find_layer(lookup, config, layers + head));
+  }
   return tensors;
 }
 
