@@ -77,7 +77,7 @@ Measurement::Measurement(const std::shared_ptr<vk::Device>& device, kernels::Lib
   for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {
     scratch_[index] = vectors_.allocate(scratch_bytes(settings.sizes));
   }
-  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(std::max(settings.sizes.width, settings.sizes.k))} * sizeof(float));
+  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(std::max(short_conv_kernel * settings.sizes.width, settings.sizes.k))} * sizeof(float));
 }
 
 std::uint64_t Measurement::working_set() const {
@@ -95,7 +95,8 @@ vk::Slice Measurement::slice(const kernels::Resource& resource) const {
       return resource.index == vector_tensor ? vector_ : copies_.at(resource.index - first_matrix).at(resource.part).at(resource.plane);
     case kernels::ResourceKind::k_cache:
     case kernels::ResourceKind::v_cache:
-      return cache_.slice(resource.kind, 0);
+    case kernels::ResourceKind::records:
+      return cache_.slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);
   }
@@ -153,7 +154,11 @@ void Measurement::set_state(const Timed& timed) {
   abi::StepState& state = buffers_.state();
   const Sizes& sizes = timed.request.sizes;
   state.bases[0] = sizes.depth;
-  for (std::uint32_t page = 0; page < kernels::pages_for(sequence_of(sizes).context); ++page) buffers_.pages()[page] = page * KV_PAGE;
+  const std::uint32_t context = sequence_of(sizes).context;
+  for (const exec::MemoryKind kind : {exec::MemoryKind::full, exec::MemoryKind::recurrent}) {
+    const auto table = buffers_.pages().subspan(exec::first_table_entry(kind, context), kernels::pages_for(context));
+    for (std::uint32_t page = 0; page < table.size(); ++page) table[page] = page * KV_PAGE % cache_.slots()[kind];
+  }
   state.rows = timed.request.rows;
   state.kept = 0;
   const std::uint32_t chunk = sequence_of(sizes).chunk;

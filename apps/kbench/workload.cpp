@@ -14,6 +14,7 @@ using namespace skipstone;
 using kernels::ResourceKind;
 
 constexpr double word = 4.0;
+constexpr std::uint32_t short_conv_layer = 1;
 
 kernels::AttentionShape attention_of(const Request& r) {
   kernels::AttentionShape shape = exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes));
@@ -207,6 +208,16 @@ Workload rope_store(const Selector& select, const Request& r) {
              r.rows * ((2 * q + 2 * kv + s.head_dim) * word + kv_bytes(r)), 3.0 * r.rows * (q + kv));
 }
 
+Workload short_conv(const Selector& select, const Request& r) {
+  const double values = static_cast<double>(r.rows) * r.sizes.width, earlier = (short_conv_kernel - 1.0) * r.sizes.width;
+  const kernels::Records records{.layer = short_conv_layer,
+                                 .width = r.sizes.width,
+                                 .tables = exec::first_table_entry(exec::MemoryKind::recurrent, sequence_of(r.sizes).context)};
+  return one(fmt::to_string(r.sizes.width),
+             kernels::short_conv(select, {records, short_conv_kernel, vector_tensor}, r.rows, "short_conv"),
+             (5 * values + earlier) * word, 2.0 * (short_conv_kernel + 1) * values);
+}
+
 /// The kernel that is split over the KV cache, also on devices that use another one.
 Selector split(const Selector& select, const Request& r) {
   vk::Tuning tuning = r.tuning;
@@ -291,6 +302,7 @@ constexpr Operation table[] = {
     {"attention_split", "attention", "the same split over the cache", false, STEP_VERIFY_ROWS, 1, attention_split},
     {"attention_merge", "attention_merge", "its chunks joined", false, STEP_VERIFY_ROWS, 1, attention_merge},
     {"attention_prefill", "attention_prefill", "attention of a prompt's rows", false, STEP_MAX_ROWS, 1, attention_prefill},
+    {"short_conv", "short_conv", "convolution over the last positions; records into the cache", false, STEP_MAX_ROWS, 1, short_conv},
     {"swiglu", "swiglu", "silu(gate) * up", false, STEP_MAX_ROWS, 1, swiglu},
     {"keep_rows", "keep_rows", "a pass's residual stream put aside", false, STEP_VERIFY_ROWS, 1, keep_rows},
     {"move_kv", "move_kv", "K and V of an accepted branch moved up", false, STEP_VERIFY_ROWS, 1, move_kv},
@@ -305,7 +317,8 @@ model::Config config_of(const Sizes& s) {
   model::Config config;
   config.architecture = "llama";
   const model::Attention attention{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim};
-  config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}}};
+  config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}},
+                   {.mixer = model::ShortConv{short_conv_kernel}, .feedforward = model::Mlp{.width = s.ffn}}};
   config.width = s.width;
   config.rope_dim = s.head_dim;
   config.vocabulary = s.vocabulary;

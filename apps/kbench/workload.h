@@ -30,7 +30,7 @@ struct Sizes {
   float softcap = 0.0f;      ///< of attention's scores; 0: none
 };
 
-/// The one-layer model whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
+/// The model of a layer with attention and one with a short convolution whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
 skipstone::model::Config config_of(const Sizes& sizes);
 skipstone::exec::SequenceShape sequence_of(const Sizes& sizes);
 
@@ -52,7 +52,8 @@ struct Workload {
   std::optional<skipstone::selftest::MatrixShape> check;  ///< the same kernel on fewer rows of the matrix, for the oracle
 };
 
-inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights; large enough for all
+inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights, or taps; large enough for all
+inline constexpr std::uint32_t short_conv_kernel = 3;
 inline constexpr std::uint32_t first_matrix = 1;
 /// Input and output of matrix operations, in ResourceKind::scratch.
 inline constexpr skipstone::kernels::Resource matrix_input{skipstone::kernels::ResourceKind::scratch, 0},

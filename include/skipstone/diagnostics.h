@@ -26,9 +26,11 @@ SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* param
 
 /* Contents of a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
  * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}. Of "model":
- * "description", lines in words; "layer_groups": [{"first", "last", "window": 0 for none, "rotates", "local_rope", "norm_before",
- * "norm_after", "qk_norm", "mlp", "fused_qkv", "fused_gate_up"}], neighbouring layers that compute alike; numbers of RoPE, scales and
- * softcaps, 0 for none. */
+ * "description", lines in words; "layer_groups": [{"first", "last", "norm_before", "norm_after", ...}], neighbouring layers that compute
+ * alike; numbers of RoPE, scales and softcaps, 0 for none; "prediction_heads", how many heads for multi-token prediction the file has.
+ * Groups of layers with a mixer: "mixer" and, of "attention", "window": 0 for none, "rotates", "local_rope", "qk_norm", "fused_qkv",
+ * "output_gate"; of "short_conv", "kernel"; of "gated_delta_net", "kernel", "key_heads", "value_heads", "key_dim", "value_dim"; of
+ * "mamba2", "kernel", "mixer_heads", "mixer_head_dim", "groups", "state_size". With an MLP: "mlp", "ffn", "fused_gate_up". */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
 
 /* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */

@@ -32,15 +32,15 @@ uint slot_of(uint sequence, uint position) { return state.pages[push.tables + st
 // Where those of row `row` go.
 uint row_slot(uint row) { return slot_of(state.sequences[row], row_base(row) + row_offset(row)); }
 
+// Of the rows of its sequence the ancestor of row `row` at `depth`; at its own depth the row itself.
+uint ancestor(uint row, uint depth) { return state.paths[row * STEP_PATH_WORDS + depth / 4u] >> (8u * (depth % 4u)) & 255u; }
+
 // Where K and V of its key `key` are; keys are counted from 0 in the order of their positions. key < row_keys(row).
 uint key_slot(uint row, uint key) {
   const uint sequence = state.sequences[row], base = state.bases[sequence];
   uint position = key;
   if (KEYS == KEYS_WINDOW && key >= state.window[0]) position = key + (row_position(row) + 1u - row_keys(row));
-  if (KEYS == KEYS_TREE && key >= base) {
-    const uint depth = key - base;
-    position = base + (state.paths[row * STEP_PATH_WORDS + depth / 4u] >> (8u * (depth % 4u)) & 255u);
-  }
+  if (KEYS == KEYS_TREE && key >= base) position = base + ancestor(row, key - base);
   return slot_of(sequence, position);
 }
 #endif

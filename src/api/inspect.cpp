@@ -79,6 +79,7 @@ Json model_json(const model::Config& config) {
           {"residual_scale", config.residual_scale},
           {"logit_scale", config.logit_scale},
           {"tied_embeddings", config.tied_embeddings},
+          {"prediction_heads", config.prediction_layers.size()},
           {"layer_groups", layers_json(config)},
           {"description", model::describe(config)}};
 }

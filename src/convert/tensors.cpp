@@ -34,7 +34,7 @@ class Mapper {
   std::string source_name(Role role, std::uint32_t layer, bool bias = false) const {
     std::string_view name = model::tensor_role(role).huggingface;
     for (const model::RoleName& other : checkpoint_.traits().names) {
-      if (other.role == role) name = other.huggingface;
+      if (other.role == role) name = other.name;
     }
     const std::string_view kind = bias ? "bias" : "weight";
     if (role >= model::first_layer_role) return fmt::format("{}layers.{}.{}.{}", prefix_, layer, name, kind);
@@ -61,7 +61,7 @@ class Mapper {
     const Config& c = checkpoint_.config;
     const bool heads = role == Role::q || role == Role::k;
     mapped_.push_back({.source = tensor,
-                       .target = model::tensor_name(role, layer, bias),
+                       .target = model::tensor_name(*c.family, role, layer, bias),
                        .permuted = heads && c.rope_pairs == model::RopePairs::neighbours && !checkpoint_.has(model::interleaved_heads),
                        .plus_one = !bias && model::tensor_role(role).vector() && checkpoint_.has(model::norms_less_one)});
   }

@@ -184,7 +184,7 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
   const exec::KvBuffers& buffers = engine.passes->cache().buffers();
-  return buffers.layer_bytes(conversation_.text.committed_size() - released_[buffers.kind_of(layer)] * KV_PAGE);
+  return buffers.layer_bytes(layer, conversation_.text.committed_size() - released_[buffers.kind_of(layer)] * KV_PAGE);
 }
 
 /// Throws after the last visit if the hash is wrong.

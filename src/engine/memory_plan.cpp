@@ -50,13 +50,16 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   plan.weights = weights.bytes();
   plan.kv = sequence.kv;
   plan.activations = sequence.activations;
-  const kernels::AttentionShape attention = exec::attention_shape(config, shape);
-  const std::uint64_t position = attention.kv_position_bytes();
   plan.kv_without_windows = sequence.kv_without_windows;
-  const std::uint32_t end = shape.end_of(config.layer_count());
-  for (std::uint32_t layer = shape.begin; layer < end; ++layer) {
-    plan.kv_read +=
-        config.has_window(layer, shape.context) ? position * config.window(layer) : sequence.kv_without_windows / (end - shape.begin);
+  for (const exec::MemoryKind kind : exec::memory_kinds) {
+    std::uint64_t position = 0;
+    for (const kernels::KvLayout& buffer : exec::layer_buffers(kind, config, shape)) position += buffer.position_bytes();
+    for (const std::uint32_t layer : exec::layers_of(kind, config, shape)) {
+      const std::uint32_t seen = kind == exec::MemoryKind::full      ? exec::initial_pages(kind, config, shape) * KV_PAGE
+                                 : kind == exec::MemoryKind::sliding ? config.window(layer)
+                                                                     : exec::recurrent_shape(config).window;
+      plan.kv_read += position * seen;
+    }
   }
   plan.context = shape.context;
   plan.kv_format = shape.kv_format;

@@ -82,7 +82,12 @@ void PrefixCache::keep(std::span<const Token> tokens, const exec::SequenceMemory
   const exec::PageLists lists = memory.lists();
   Node* node = &root_;
   ++clock_;
-  for (std::size_t page = 0; (page + 1) * KV_PAGE <= tokens.size(); ++page) {
+  const std::size_t count = tokens.size() / KV_PAGE;
+  const auto keeps = [&](MemoryKind kind, std::size_t page) {
+    return !exec::row_of(kind).sparse_prefixes || (page + 1) % exec::prefix_stride == 0 ||
+           page >= cache_.first_page(kind, static_cast<std::uint32_t>(count) * KV_PAGE);
+  };
+  for (std::size_t page = 0; page < count; ++page) {
     std::unique_ptr<Node>& child = node->children[page_of(tokens, page)];
     if (!child) {
       child = std::make_unique<Node>();
@@ -91,7 +96,7 @@ void PrefixCache::keep(std::span<const Token> tokens, const exec::SequenceMemory
     node = child.get();
     for (const MemoryKind kind : exec::memory_kinds) {
       const exec::PageList& list = lists[kind];
-      if (page < list.released || page >= list.pages.size()) continue;
+      if (page < list.released || page >= list.pages.size() || !keeps(kind, page)) continue;
       node->used[kind] = clock_;
       if (node->pages[kind]) continue;
       node->pages[kind] = list.pages[page];

@@ -34,7 +34,7 @@ class PrefixCache {
   /// Returns the number of cached tokens. Of each kind, the pages that the next token sees must be cached, and only those are shared.
   std::uint32_t find(std::span<const speculation::Token> tokens, exec::SequenceMemory& memory);
   /// Keeps the complete pages of `tokens`, the prefix of a text with this memory. Pages that have been released by now are not kept: a
-  /// caller that needs them calls this in time.
+  /// caller that needs them calls this in time. Of kinds with sparse prefixes (exec::MemoryKindRow) some pages are kept.
   void keep(std::span<const speculation::Token> tokens, const exec::SequenceMemory& memory);
 
   struct Use {

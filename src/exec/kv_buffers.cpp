@@ -1,6 +1,7 @@
 #include "exec/kv_buffers.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "exec/pass_builder.h"
@@ -10,37 +11,35 @@ namespace skipstone::exec {
 using kernels::KvLayout;
 using kernels::ResourceKind;
 
-namespace {
-
-/// In the order of a layer's two slices.
-constexpr ResourceKind kv_parts[] = {ResourceKind::k_cache, ResourceKind::v_cache};
-
-}  // namespace
+std::vector<KvLayout> layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
+  if (kind == MemoryKind::recurrent) return {{.format = KvFormat::f32, .kv_heads = 1, .head_dim = recurrent_shape(config).record}};
+  const kernels::AttentionShape attention = attention_shape(config, shape);
+  std::vector<KvLayout> buffers{attention.cache(ResourceKind::k_cache), attention.cache(ResourceKind::v_cache)};
+  for (KvLayout& buffer : buffers) buffer.slots = 0;
+  return buffers;
+}
 
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
-  kernels::AttentionShape attention = attention_shape(config, shape);
-  const auto buffer_bytes = [&](MemoryKind kind, ResourceKind part) {
-    attention.slots = initial_pages(kind, config, shape) * KV_PAGE;
-    return attention.cache(part).bytes();
+  const auto buffer_bytes = [&](KvLayout buffer, MemoryKind room) {
+    buffer.slots = initial_pages(room, config, shape) * KV_PAGE;
+    return buffer.bytes();
   };
   KvPlan plan;
   for (const MemoryKind kind : memory_kinds) {
-    const std::size_t layers = layers_of(kind, config, shape).size();
+    const std::uint64_t layers = layers_of(kind, config, shape).size();
     if (layers == 0) continue;
-    for (const ResourceKind part : kv_parts) {
-      plan.bytes += buffer_bytes(kind, part) * layers;
-      plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind, part));
+    for (const KvLayout& buffer : layer_buffers(kind, config, shape)) {
+      plan.bytes += layers * buffer_bytes(buffer, kind);
+      plan.bytes_without_windows += layers * buffer_bytes(buffer, kind == MemoryKind::sliding ? MemoryKind::full : kind);
+      plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(buffer, kind));
     }
-  }
-  for (const ResourceKind part : kv_parts) {
-    plan.bytes_without_windows += buffer_bytes(MemoryKind::full, part) * (shape.end_of(config.layer_count()) - shape.begin);
   }
   return plan;
 }
 
 KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
     : device_(std::move(device)),
-      shape_(attention_shape(config, shape)),
+      layouts_(by_kind([&](MemoryKind kind) { return layer_buffers(kind, config, shape); })),
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
@@ -60,31 +59,38 @@ std::uint64_t block_bytes(std::size_t slices, std::uint64_t slice_bytes) {
 }  // namespace
 
 KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const {
-  const std::size_t layers = layers_[kind].size();
-  if (!device_->could_have(layers * layer_bytes(pages * KV_PAGE))) shortage = vk::Shortage::fails;  // others would leave in vain
+  const std::size_t layers = layers_[kind].size(), parts = layouts_[kind].size();
+  std::uint64_t all = 0;
+  for (std::size_t part = 0; part < parts; ++part) all += layers * layout(kind, part, pages * KV_PAGE).bytes();
+  if (!device_->could_have(all)) shortage = vk::Shortage::fails;  // others would leave in vain
   Buffers buffers;
-  buffers.slices.resize(2 * layers);
-  for (std::size_t part = 0; part < 2; ++part) {
-    const std::uint64_t bytes = layout(kv_parts[part], pages * KV_PAGE).bytes();
-    buffers.arenas[part] = std::make_unique<vk::Arena>(device_, vk::Role::kv, block_bytes(layers, bytes));
-    for (std::size_t i = part; i < 2 * layers; i += 2) buffers.slices[i] = buffers.arenas[part]->allocate(bytes, shortage);
+  buffers.slices.resize(parts * layers);
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::uint64_t bytes = layout(kind, part, pages * KV_PAGE).bytes();
+    vk::Arena& arena = *buffers.arenas.emplace_back(std::make_unique<vk::Arena>(device_, vk::Role::kv, block_bytes(layers, bytes)));
+    for (std::size_t i = part; i < buffers.slices.size(); i += parts) buffers.slices[i] = arena.allocate(bytes, shortage);
   }
   return buffers;
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
-  const std::vector<std::uint32_t>& layers = layers_[kind_of(layer)];
+  const MemoryKind memory = kind_of(layer);
+  const std::vector<std::uint32_t>& layers = layers_[memory];
   const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
-  return buffers_[kind_of(layer)].slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
+  return buffers_[memory].slices.at(layouts_[memory].size() * place + (kind == ResourceKind::v_cache ? 1 : 0));
 }
 
-KvLayout KvBuffers::layout(ResourceKind part, std::uint32_t slots) const {
-  KvLayout layout = shape_.cache(part);
+KvLayout KvBuffers::layout(MemoryKind kind, std::size_t part, std::uint32_t slots) const {
+  KvLayout layout = layouts_[kind].at(part);
   layout.slots = slots;
   return layout;
 }
 
-std::uint64_t KvBuffers::layer_bytes(std::uint32_t positions) const { return positions * shape_.kv_position_bytes(); }
+std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions) const {
+  std::uint64_t bytes = 0;
+  for (const KvLayout& buffer : layouts_[kind_of(layer)]) bytes += positions * buffer.position_bytes();
+  return bytes;
+}
 
 namespace {
 
@@ -93,7 +99,7 @@ struct Move {
   std::uint32_t from = 0, to = 0, count = 0;
 };
 
-/// K or V of a layer.
+/// K, V or records of a layer.
 struct Part {
   vk::Slice slice;
   KvLayout layout;
@@ -116,8 +122,9 @@ void record(vk::Recorder& recorder, const Part& old, const Part& now, const Move
 void KvBuffers::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
   const auto held = hold();
   vk::Recorder recorder(device_);
+  const std::size_t parts = layouts_[kind].size();
   for (std::size_t i = 0; i < buffers_[kind].slices.size(); ++i) {
-    const Part part{buffers_[kind].slices[i], layout(kv_parts[i % 2], slots_[kind])};
+    const Part part{buffers_[kind].slices[i], layout(kind, i % parts, slots_[kind])};
     record(recorder, part, part, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
@@ -131,8 +138,9 @@ void KvBuffers::resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shorta
   Buffers larger = allocate(kind, pages, shortage);
   vk::Recorder recorder(device_);
   for (std::size_t i = 0; i < larger.slices.size(); ++i) {
-    const ResourceKind part = kv_parts[i % 2];
-    record(recorder, {buffers_[kind].slices[i], layout(part, slots)}, {larger.slices[i], layout(part, pages * KV_PAGE)}, {0, 0, slots});
+    const std::size_t part = i % layouts_[kind].size();
+    record(recorder, {buffers_[kind].slices[i], layout(kind, part, slots)}, {larger.slices[i], layout(kind, part, pages * KV_PAGE)},
+           {0, 0, slots});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
   buffers_[kind] = std::move(larger);
@@ -158,9 +166,9 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
       visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
     }
   };
-  for (const ResourceKind part : kv_parts) {
-    const vk::Slice cache = buffers_.slice(part, layer);
-    const KvLayout layout = buffers_.layout(part, buffers_.slots()[kind]);
+  for (std::size_t part = 0; part < buffers_.layouts_[kind].size(); ++part) {
+    const vk::Slice cache = buffers_.slice(part == 0 ? ResourceKind::k_cache : ResourceKind::v_cache, layer);
+    const KvLayout layout = buffers_.layout(kind, part, buffers_.slots()[kind]);
     for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {
       const std::uint64_t at = head * layout.head_bytes();
       visit_plane(cache, at, layout.code_bytes());

@@ -1,7 +1,6 @@
 // Buffers for the keys and values of the layers on one device. KvPool decides which sequence has which page.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +37,10 @@ struct PageList {
 };
 using PageLists = ByKind<PageList>;
 
+/// The buffers that each layer of a kind has, without their slots: K and V, or records, which are laid out as the K of one head in 32-bit
+/// floats.
+std::vector<kernels::KvLayout> layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
+
 /// Bytes of KvBuffers when they are created.
 struct KvPlan {
   std::uint64_t bytes = 0;
@@ -46,8 +49,8 @@ struct KvPlan {
 };
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape);
 
-/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl. A page is KV_PAGE slots of every layer of
-/// its kind. Thread-safe.
+/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl; of recurrent layers one for records. A
+/// page is KV_PAGE slots of every layer of its kind. Thread-safe.
 class KvBuffers : public PageStore {
  public:
   /// Allocates the buffers of the local layers, with room for the initial positions of each kind. Throws out_of_memory.
@@ -57,14 +60,15 @@ class KvBuffers : public PageStore {
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(mutex_); }
   /// Positions that the buffers have room for.
   const ByKind<std::uint32_t>& slots() const { return slots_; }
-  /// `kind`: k_cache or v_cache; `layer`: a local one.
+  /// `kind`: k_cache or v_cache, of a recurrent layer records; `layer`: a local one.
   vk::Slice slice(kernels::ResourceKind kind, std::uint32_t layer) const;
   /// Changes with the buffers: recordings that name older ones are invalid.
   std::uint64_t generation() const { return generation_; }
   /// The kind of any layer of the model.
   MemoryKind kind_of(std::uint32_t layer) const { return kinds_.at(layer); }
-  /// Bytes of `positions` positions of a layer: K, then V; for each KV head the vectors and then, of quantised ones, their scales.
-  std::uint64_t layer_bytes(std::uint32_t positions) const;
+  /// Bytes of `positions` positions of any layer of the model: K, then V; for each KV head the vectors and then, of quantised ones, their
+  /// scales. Of a recurrent layer the records.
+  std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions) const;
 
   void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
   void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
@@ -72,16 +76,16 @@ class KvBuffers : public PageStore {
  private:
   friend class KvBytes;
   struct Buffers {
-    std::array<std::unique_ptr<vk::Arena>, 2> arenas;  ///< of K, of V
-    std::vector<vk::Slice> slices;                     ///< K, V of the first layer of the kind, K, V of the next one, ...
+    std::vector<std::unique_ptr<vk::Arena>> arenas;  ///< in the order of a layer's buffers
+    std::vector<vk::Slice> slices;                   ///< of the first layer of the kind, of the next one, ...
   };
   Buffers allocate(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) const;
-  /// `part`: k_cache or v_cache.
-  kernels::KvLayout layout(kernels::ResourceKind part, std::uint32_t slots) const;
+  /// `part`: of the buffers that a layer of the kind has.
+  kernels::KvLayout layout(MemoryKind kind, std::size_t part, std::uint32_t slots) const;
 
   std::shared_ptr<vk::Device> device_;
-  kernels::AttentionShape shape_;  ///< without its slots
-  std::vector<MemoryKind> kinds_;  ///< by layer of the model
+  ByKind<std::vector<kernels::KvLayout>> layouts_;  ///< layer_buffers()
+  std::vector<MemoryKind> kinds_;                   ///< by layer of the model
   ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
   ByKind<Buffers> buffers_;
@@ -95,7 +99,7 @@ class KvBytes {
  public:
   /// Of `positions` positions in the pages `pages`.
   KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions);
-  std::uint64_t layer_bytes(std::uint32_t layer) const { return buffers_.layer_bytes(positions_ - first_of(layer)); }
+  std::uint64_t layer_bytes(std::uint32_t layer) const { return buffers_.layer_bytes(layer, positions_ - first_of(layer)); }
   void read(std::uint32_t layer, std::span<std::byte> to);
   /// The pages are not shared (PageTable::reserve).
   void write(std::uint32_t layer, std::span<const std::byte> from);

@@ -90,7 +90,7 @@ void KvPool::grow(std::uint32_t count) {
 }
 
 KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
-    : chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
+    : released_pages_(by_kind([&](MemoryKind kind) { return row_of(kind).by_chunks ? std::max(shape.chunk / KV_PAGE, 1u) : 1u; })),
       windows_(by_kind([&](MemoryKind kind) { return row_of(kind).window(config, shape.context); })),
       has_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) > 0; })),
       buffers_(device, config, shape),
@@ -103,7 +103,8 @@ void KvCache::add(PageStore& store) {
 std::uint32_t KvCache::first_page(MemoryKind kind, std::uint32_t position, std::uint32_t margin) const {
   if (windows_[kind] == 0) return 0;
   const std::uint32_t unseen = windows_[kind] - 1 + margin, first = position - std::min(position, unseen);
-  return first / chunk_ * (chunk_ / KV_PAGE);
+  const std::uint32_t pages = released_pages_[kind];
+  return first / (pages * KV_PAGE) * pages;
 }
 
 }  // namespace skipstone::exec

@@ -72,8 +72,8 @@ class KvCache {
   std::uint32_t first_page(MemoryKind kind, std::uint32_t position, std::uint32_t margin = 0) const;
 
  private:
-  std::uint32_t chunk_;
-  ByKind<std::uint32_t> windows_;  ///< MemoryKindRow::window
+  ByKind<std::uint32_t> released_pages_;  ///< number of pages that are released at once
+  ByKind<std::uint32_t> windows_;         ///< MemoryKindRow::window
   ByKind<bool> has_;
   KvBuffers buffers_;
   ByKind<KvPool> pools_;

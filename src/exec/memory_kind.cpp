@@ -1,6 +1,7 @@
 #include "exec/memory_kind.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "exec/pass_builder.h"
 #include "kernels/operations.h"
@@ -16,8 +17,14 @@ std::uint32_t largest_window(const model::Config& config, std::uint32_t context)
   return window;
 }
 
-bool is_full(const model::Config& config, std::uint32_t context, std::uint32_t layer) { return !config.has_window(layer, context); }
+bool has_attention(const model::Config& config, std::uint32_t layer) {
+  return std::holds_alternative<model::Attention>(config.layers[layer].mixer);
+}
+bool is_full(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
+  return has_attention(config, layer) && !config.has_window(layer, context);
+}
 bool is_sliding(const model::Config& config, std::uint32_t context, std::uint32_t layer) { return config.has_window(layer, context); }
+bool has_records(const model::Config& config, std::uint32_t, std::uint32_t layer) { return is_recurrent(config.layers[layer].mixer); }
 
 std::uint32_t full_positions(const model::Config&, const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
 
@@ -30,24 +37,46 @@ std::uint32_t sliding_positions(const model::Config& config, const SequenceShape
   return shape.keeps_windows || most > all ? all : static_cast<std::uint32_t>(most);
 }
 
+// A prefix ends at a page, and what its next token sees is in that page: with those at every `prefix_stride`th page, and at the ends of
+// prompts, a text with a cached prefix reads few of its tokens again.
+std::uint32_t recurrent_positions(const model::Config& config, const SequenceShape& shape) {
+  const std::uint32_t window = recurrent_shape(config).window, all = full_positions(config, shape);
+  if (window == 0) return 0;
+  const std::uint64_t one_sequence = std::uint64_t{window} + rollback_margin + STEP_MAX_ROWS + 2 * KV_PAGE;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, one_sequence + (shape.keeps_windows ? all / prefix_stride : 0)));
+}
+
 // Every text has pages of full layers, even if all layers have a window: their number is that of the text's pages.
-constexpr ByKind<MemoryKindRow> kind_rows{{{{.pages_key = "pages",
-                                             .released_key = nullptr,
-                                             .has_layer = is_full,
-                                             .window = [](const model::Config&, std::uint32_t) { return 0u; },
-                                             .initial_positions = full_positions},
-                                            {.pages_key = "sliding_pages",
-                                             .released_key = "left_pages",
-                                             .has_layer = is_sliding,
-                                             .window = largest_window,
-                                             .initial_positions = sliding_positions}}}};
+constexpr ByKind<MemoryKindRow> kind_rows{
+    {{{.pages_key = "pages",
+       .released_key = nullptr,
+       .by_chunks = true,
+       .sparse_prefixes = false,
+       .has_layer = is_full,
+       .window = [](const model::Config&, std::uint32_t) { return 0u; },
+       .initial_positions = full_positions},
+      {.pages_key = "sliding_pages",
+       .released_key = "left_pages",
+       .by_chunks = true,
+       .sparse_prefixes = false,
+       .has_layer = is_sliding,
+       .window = largest_window,
+       .initial_positions = sliding_positions},
+      {.pages_key = "recurrent_pages",
+       .released_key = "left_recurrent_pages",
+       .by_chunks = false,
+       .sparse_prefixes = true,
+       .has_layer = has_records,
+       .window = [](const model::Config& config, std::uint32_t) { return recurrent_shape(config).window; },
+       .initial_positions = recurrent_positions}}}};
 
 }  // namespace
 
 const MemoryKindRow& row_of(MemoryKind kind) { return kind_rows[kind]; }
 
 MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
-  return *std::ranges::find_if(memory_kinds, [&](MemoryKind kind) { return row_of(kind).has_layer(config, context, layer); });
+  const auto found = std::ranges::find_if(memory_kinds, [&](MemoryKind kind) { return row_of(kind).has_layer(config, context, layer); });
+  return found == memory_kinds.end() ? MemoryKind::full : *found;
 }
 
 std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
@@ -56,6 +85,10 @@ std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& confi
     if (row_of(kind).has_layer(config, shape.context, layer)) layers.push_back(layer);
   }
   return layers;
+}
+
+bool is_recurrent(const model::Mixer& mixer) {
+  return !std::holds_alternative<model::Attention>(mixer) && !std::holds_alternative<std::monostate>(mixer);
 }
 
 std::uint32_t initial_pages(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {

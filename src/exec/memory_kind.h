@@ -17,10 +17,11 @@ struct SequenceShape;
 
 /// The numbers are part of messages between stages, and the order of the page tables in the state of a pass.
 enum class MemoryKind : std::uint8_t {
-  full,     ///< keys and values of a text's positions
-  sliding,  ///< keys and values of the positions that rows still see in layers with a sliding window
+  full,       ///< keys and values of a text's positions
+  sliding,    ///< keys and values of the positions that rows still see in layers with a sliding window
+  recurrent,  ///< records of the positions that the convolutions of recurrent layers still see
 };
-inline constexpr std::array memory_kinds{MemoryKind::full, MemoryKind::sliding};
+inline constexpr std::array memory_kinds{MemoryKind::full, MemoryKind::sliding, MemoryKind::recurrent};
 
 /// A value of each kind.
 template <typename T>
@@ -45,7 +46,11 @@ auto by_kind(const Make& make) {
 struct MemoryKindRow {
   const char* pages_key;     ///< of its pages in reports
   const char* released_key;  ///< of the number of released pages in conversation files; null: none is released while the text has them
-  /// Whether a layer has this kind in a context of `context` tokens. Each layer has one kind.
+  bool by_chunks;            ///< pages are released in whole chunks of keys, as attention reads them
+  /// Cached prefixes have pages at some positions only, at which the reading of a text with such a prefix can begin: a position takes more
+  /// memory than one of keys and values.
+  bool sparse_prefixes;
+  /// Whether a layer has this kind in a context of `context` tokens. Each layer has one kind at most.
   bool (*has_layer)(const model::Config& config, std::uint32_t context, std::uint32_t layer);
   /// Number of positions that a row sees, the row's own included, in the layer of the model where they are most; 0: all. Pages before them
   /// may be released.
@@ -63,13 +68,19 @@ void for_each_releasing_kind(const Visit& visit) {
   }
 }
 
-/// The kind of a layer in a context of `context` tokens.
+/// The kind of a layer in a context of `context` tokens; full for a layer without memory.
 MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer);
 /// The local layers with this kind, ascending.
 std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
 
+/// Whether the layer keeps records.
+bool is_recurrent(const model::Mixer& mixer);
+
 /// Pages for the initial positions of a kind.
 std::uint32_t initial_pages(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
+
+/// Of kinds with sparse prefixes: one of this many pages is cached besides those at the ends of prompts.
+inline constexpr std::uint32_t prefix_stride = 4;
 
 /// A sequence can be rolled back by this many positions at least: what a row this far before the next one sees is not released.
 inline constexpr std::uint32_t rollback_margin = STEP_MAX_ROWS;

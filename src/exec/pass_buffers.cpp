@@ -17,7 +17,11 @@ using Kind = kernels::ResourceKind;
 /// What the sizes of buffers depend on.
 struct Dimensions {
   Dimensions(const model::Config& c, const SequenceShape& s)
-      : config(c), shape(s), attention(attention_shape(c, s)), output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
+      : config(c),
+        shape(s),
+        attention(attention_shape(c, s)),
+        recurrent(recurrent_shape(c)),
+        output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
 
   /// STEP_MAX_ROWS rows of `width` floats.
   static std::uint64_t rows_of(std::uint32_t width) { return std::uint64_t{STEP_MAX_ROWS} * padded(width) * sizeof(float); }
@@ -27,12 +31,13 @@ struct Dimensions {
   const model::Config& config;
   const SequenceShape& shape;
   kernels::AttentionShape attention;
+  RecurrentShape recurrent;
   std::uint64_t output_rows;  ///< only the device with the head has an output
 };
 
 /// The widest rows that matrices multiply, in half precision.
 std::uint64_t half_rows(const Dimensions& d) {
-  const std::uint64_t widest = padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn()}));
+  const std::uint64_t widest = padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn(), d.recurrent.output}));
   return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
 }
 
@@ -41,11 +46,13 @@ std::uint64_t argmax_partial(const Dimensions& d) {
   return d.output_rows * ranges * sizeof(abi::ArgmaxPartial);
 }
 
-/// The state, and after it the page tables of each kind of memory that the model has.
+/// The state, and after it the page tables of the kinds of memory up to the last one that the model has.
 std::uint64_t state(const Dimensions& d) {
-  const auto has_pages = [&](MemoryKind kind) { return initial_pages(kind, d.config, d.shape) > 0; };
-  const auto kinds = static_cast<std::uint64_t>(std::ranges::count_if(memory_kinds, has_pages));
-  return sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(d.shape.context);
+  std::uint64_t entries = 0;
+  for (const MemoryKind kind : memory_kinds) {
+    if (initial_pages(kind, d.config, d.shape) > 0) entries = first_table_entry(kind, d.shape.context) + table_entries(d.shape.context);
+  }
+  return sizeof(abi::StepState) + entries * sizeof(std::uint32_t);
 }
 
 template <typename Result>
@@ -70,7 +77,8 @@ constexpr Buffer table[] = {
     {Kind::kept, activations, [](const Dimensions& d) { return std::uint64_t{STEP_VERIFY_ROWS} * padded(d.config.width) * sizeof(float); }},
     {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
     {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
-    {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(d.attention.qkv_width()); }},
+    {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.attention.qkv_width(), d.recurrent.input)); }},
+    {Kind::recurrent, activations, [](const Dimensions& d) { return d.rows_of(d.recurrent.output); }},
     {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(2 * d.config.ffn()); }},
     {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn()); }},
     {Kind::half_rows, activations, half_rows},

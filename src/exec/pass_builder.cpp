@@ -151,9 +151,30 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
   return attention_shape(config, config.attention(), sequence);
 }
 
+namespace {
+
+RecurrentShape shape_of(const model::Config& config, const model::ShortConv& conv) {
+  return {.input = 3 * config.width, .record = config.width, .output = config.width, .window = conv.kernel};
+}
+// The others do not run on devices yet (missing_on_devices).
+template <typename Mixer>
+RecurrentShape shape_of(const model::Config&, const Mixer&) {
+  return {};
+}
+
+}  // namespace
+
+RecurrentShape recurrent_shape(const model::Config& config) {
+  const auto found = std::ranges::find_if(config.layers, [](const model::LayerConfig& layer) { return is_recurrent(layer.mixer); });
+  if (found == config.layers.end()) return {};
+  return std::visit([&](const auto& mixer) { return shape_of(config, mixer); }, found->mixer);
+}
+
 PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
                          const kernels::Selector& select)
-    : context_{config, weights, select, sequence}, begin_(sequence.begin), end_(sequence.end_of(config.layer_count())) {}
+    : context_{config, weights, select, sequence}, begin_(sequence.begin), end_(sequence.end_of(config.layer_count())) {
+  if (const char* missing = missing_on_devices(config)) fail(Code::unsupported, "models with {} do not run on devices yet", missing);
+}
 
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) {
   // Saved hidden states are on the device of the layer before the first one.

@@ -33,6 +33,13 @@ kernels::AttentionShape attention_shape(const model::Config& config, const model
 /// Of all layers: their heads, and so their caches, are alike.
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
 
+/// Of the recurrent layers of a model, which are alike: floats of a row of what their input matrix gives, of a record, and of a row before
+/// their output matrix; positions that a row sees, its own included. All are 0 without such layers.
+struct RecurrentShape {
+  std::uint32_t input = 0, record = 0, output = 0, window = 0;
+};
+RecurrentShape recurrent_shape(const model::Config& config);
+
 /// Entries of the page tables of one kind.
 constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIFY_ROWS * kernels::pages_for(context); }
 /// The first of them: the kinds follow each other.
@@ -58,8 +65,12 @@ struct PassContext {
   SequenceShape sequence;
 };
 
+/// A part of the model's layers that passes do not have yet ("Mamba-2 layers"); nullptr if there is none.
+const char* missing_on_devices(const model::Config& config);
+
 class PassBuilder {
  public:
+  /// Throws unsupported where the model has layers that passes do not have.
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
               const kernels::Selector& select);
   /// `slots`: positions that the cache has room for; 0: a context's.

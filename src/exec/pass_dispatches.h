@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "exec/pass_builder.h"
@@ -62,12 +63,31 @@ class PassDispatches {
 
 /// What a layer stores of the residual stream for later rows.
 void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention);
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::ShortConv& conv);
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::GatedDeltaNet& net);
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Mamba2& mamba);
+inline void append_store(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const std::monostate&) {}
 /// The mixer, which stores too; other_residual() has its output.
 void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention);
+void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::ShortConv& conv);
+void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::GatedDeltaNet& net);
+void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Mamba2& mamba);
+inline void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const std::monostate&) {}
 /// Moves what the rows of an accepted path have stored (PassBuilder::build_move).
 std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                              const model::Attention& attention);
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
+                                             const model::ShortConv& conv);
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
+                                             const model::GatedDeltaNet& net);
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
+                                             const model::Mamba2& mamba);
+inline std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t,
+                                                    const std::monostate&) {
+  return {};
+}
 /// The feed-forward network; other_residual() has its output.
 void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Mlp& mlp);
+inline void append_feedforward(PassDispatches&, std::uint32_t, const std::monostate&) {}
 
 }  // namespace skipstone::exec

@@ -70,6 +70,7 @@ vk::Slice Recordings::resolve(const kernels::Resource& resource) const {
       return model_.weights->slice(resource);
     case Kind::k_cache:
     case Kind::v_cache:
+    case Kind::records:
       return cache_.slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);

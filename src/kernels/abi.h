@@ -29,6 +29,7 @@
 #include "abi/random_fill.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
+#include "abi/short_conv.h"
 #include "abi/step_state.h"
 #include "abi/swiglu.h"
 // After step_state.h.
@@ -60,6 +61,7 @@ SK_KERNEL_ABI(Matmul, MATMUL)
 SK_KERNEL_ABI(MatmulCoopmat, MATMUL_COOPMAT)
 SK_KERNEL_ABI(HalfRows, HALF_ROWS)
 SK_KERNEL_ABI(RopeStore, ROPE_STORE)
+SK_KERNEL_ABI(ShortConv, SHORT_CONV)
 SK_KERNEL_ABI(Attention, ATTENTION)
 SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)
 SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)

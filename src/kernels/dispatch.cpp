@@ -11,12 +11,14 @@ namespace {
 constexpr const char* names[] = {"weight",
                                  "k_cache",
                                  "v_cache",
+                                 "records",
                                  "residual",
                                  "kept",
                                  "normed",
                                  "qkv",
                                  "q_rotated",
                                  "attended",
+                                 "recurrent",
                                  "gate_up",
                                  "activated",
                                  "half_rows",
@@ -41,8 +43,8 @@ constexpr const char* names[] = {"weight",
 static_assert(std::size(names) == resource_kinds);
 
 bool indexed(ResourceKind kind) {
-  return kind == ResourceKind::weight || kind == ResourceKind::k_cache || kind == ResourceKind::v_cache || kind == ResourceKind::residual ||
-         kind == ResourceKind::scratch;
+  return kind == ResourceKind::weight || kind == ResourceKind::k_cache || kind == ResourceKind::v_cache || kind == ResourceKind::records ||
+         kind == ResourceKind::residual || kind == ResourceKind::scratch;
 }
 
 }  // namespace

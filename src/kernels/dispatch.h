@@ -19,12 +19,14 @@ enum class ResourceKind : std::uint8_t {
   weight,  ///< index: tensor; part and plane (0 quants, 1 scales) select a buffer of it
   k_cache,
   v_cache,   ///< index: layer
+  records,   ///< of recurrent layers; index: layer
   residual,  ///< index 0 or 1: the residual stream and its other half of the ping-pong
   kept,      ///< saved hidden states: the residual stream after a pass's first layers, one row per row of the round
   normed,
-  qkv,  ///< rows of q, then k, then v
+  qkv,  ///< rows of q, then k, then v; of recurrent layers what their input matrix gives
   q_rotated,
   attended,
+  recurrent,  ///< outputs of recurrent layers, before their output matrix
   gate_up,    ///< rows of gate, then up
   activated,  ///< activations
   half_rows,  ///< a matrix product's x in half precision, on its way into the tiles

@@ -176,6 +176,24 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label);
 
+/// What a recurrent layer keeps of each position: `width` floats.
+struct Records {
+  std::uint32_t layer = 0;
+  std::uint32_t width = 0;
+  std::uint32_t tables = 0;  ///< first entry of the layer's page tables
+};
+/// Moves the records of the rows that the state names up to its base (shaders/move_kv.comp).
+Dispatch move_records(const Selector& select, const Records& records, const std::string& label);
+/// A gated convolution over the last `kernel` positions: qkv (rows of B, C, x) and records of B * x -> recurrent. The rows' records are
+/// stored.
+struct ShortConv {
+  Records records;
+  std::uint32_t kernel = 0;
+  std::uint32_t taps = 0;  ///< tensor: `kernel` floats of each channel, that of the oldest position first
+};
+/// `tree`: rows follow their parents, not each other.
+Dispatch short_conv(const Selector& select, const ShortConv& conv, std::uint32_t rows, const std::string& label, bool tree = false);
+
 /// gate_up -> activated, n outputs a row.
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);
 

@@ -16,17 +16,19 @@ enum class RopePairs : std::uint8_t { neighbours, halves };
 
 /// Metadata keys that only some families honour; in the files of others they must be absent or neutral.
 enum Honours : std::uint8_t {
-  honours_scales = 1,       ///< embedding_scale, residual_scale, attention.scale, logit_scale
-  honours_softcaps = 2,     ///< attn_logit_softcapping, final_logit_softcapping
-  honours_temperature = 4,  ///< attention.temperature_scale
-  honours_long_rope = 8,    ///< rope_factors_short, rope_factors_long
-  needs_softcaps = 16,      ///< files without the softcaps' keys are incomplete
+  honours_scales = 1,        ///< embedding_scale, residual_scale, attention.scale, logit_scale
+  honours_softcaps = 2,      ///< attn_logit_softcapping, final_logit_softcapping
+  honours_temperature = 4,   ///< attention.temperature_scale
+  honours_long_rope = 8,     ///< rope_factors_short, rope_factors_long
+  needs_softcaps = 16,       ///< files without the softcaps' keys are incomplete
+  honours_rope_switch = 32,  ///< rope.scaling.finetuned: false where no layer rotates
+  honours_prediction = 64,   ///< nextn_predict_layers: the last blocks are heads for multi-token prediction
 };
 
-/// A role's name in a family's checkpoints where it is not TensorRole::huggingface.
+/// A role's name in a family's files where it is not TensorRole::name, or in its checkpoints where it is not TensorRole::huggingface.
 struct RoleName {
   Role role;
-  std::string_view huggingface;
+  std::string_view name;
 };
 
 /// The default of transformers for a key that config.json lacks.
@@ -89,7 +91,17 @@ struct Architecture {
   bool unrotated_full = false;            ///< where some layers have a sliding window, full layers do not rotate
   bool scaled_embedding = false;          ///< embeddings are multiplied by sqrt(width)
   std::uint32_t width_scaled_layers = 0;  ///< models of this many layers scale scores by 1 / sqrt(width / heads); their files do not say so
+  Mixer recurrent = std::monostate();     ///< of layers without attention; files add its sizes, and say which layers those are
+  std::uint32_t attention_every = 0;      ///< where files do not say it, every n-th layer has attention; 0: all have
+  bool one_sublayer = false;              ///< a layer is a mixer or a feed-forward network
+  bool layer_norm_epsilon = false;        ///< RMS norms whose key for epsilon is that of layer norms
+  std::span<const RoleName> tensor_names{};
   Checkpoints checkpoints{};
+
+  std::string_view epsilon_key() const {
+    const bool layer_norms = layer.norm_before == Norm::layer || layer.norm_after == Norm::layer;
+    return layer_norms || layer_norm_epsilon ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  }
 };
 
 /// Which of `layers` layers have a sliding window: all but every `full_every`-th, which is full; 0: all.

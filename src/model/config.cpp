@@ -103,53 +103,14 @@ void read_scales(const Keys& keys, Config& config) {
   }
 }
 
-/// Heads and their size, which the kernels need alike in all layers.
-Attention read_attention(const Keys& keys, const Config& config, std::uint32_t layers) {
-  Attention a = std::get<Attention>(config.family->layer.mixer);
-  a.heads = keys.same_in_layers("attention.head_count", layers, most_heads);
-  a.kv_heads = keys.same_in_layers("attention.head_count_kv", layers, most_heads, a.heads);
-  if (a.heads % a.kv_heads != 0) {
-    fail(Code::bad_file, "The {} attention heads ('{}') do not divide among {} KV heads ('{}').", a.heads,
-         keys.full("attention.head_count"), a.kv_heads, keys.full("attention.head_count_kv"));
-  }
-  if (!keys.has("attention.key_length") && config.width % a.heads != 0) {
-    fail(Code::bad_file, "The embedding length {} does not divide among {} heads, and '{}' is missing.", config.width, a.heads,
-         keys.full("attention.key_length"));
-  }
-  a.head_dim = keys.count("attention.key_length", 1, most_head_dim, config.width / a.heads);
-  const std::uint32_t value_dim = keys.count("attention.value_length", 1, most_head_dim, a.head_dim);
-  if (value_dim != a.head_dim) {
-    fail(Code::unsupported,
-         "Heads whose keys have {} and whose values have {} dimensions ('{}', '{}') are not supported; they must be equal.", a.head_dim,
-         value_dim, keys.full("attention.key_length"), keys.full("attention.value_length"));
-  }
-  if (a.head_dim == 0 || a.head_dim > most_head_dim) {
-    fail(Code::unsupported, "A head has {} dimensions; this version runs 4 to {}.", a.head_dim, most_head_dim);
-  }
-  return a;
-}
-
-void read_shape(const Keys& keys, Config& config) {
-  const LayerConfig& layer = config.family->layer;
-  const std::uint32_t layers = keys.count("block_count", 1, most_layers);
-  config.context_trained = keys.count("context_length", 1, most_context);
-  config.width = keys.count("embedding_length", 1, most_width);
-  const std::vector<std::uint32_t> ffn = keys.per_layer("feed_forward_length", layers, most_ffn);
-  const Attention attention = read_attention(keys, config, layers);
-  // The kernels read activations four floats at a time.
-  const auto check_length = [](std::string_view what, std::uint32_t length) {
-    if (length % 4 != 0) fail(Code::unsupported, "The model's {} is {}; this version needs a multiple of 4.", what, length);
+/// Files may come without the heads that their keys count.
+void drop_missing_heads(const gguf::File& file, Config& config) {
+  const auto is_there = [&](std::size_t block) {
+    const std::string prefix = fmt::format("blk.{}.", block);
+    return std::ranges::any_of(file.tensors(), [&](const gguf::Tensor& tensor) { return tensor.name.starts_with(prefix); });
   };
-  check_length("embedding length", config.width);
-  for (const std::uint32_t width : ffn) check_length("feed-forward length", width);
-  check_length("head dimension", attention.head_dim);
-  config.layers.assign(layers, layer);
-  for (std::uint32_t i = 0; i < layers; ++i) {
-    config.layers[i].mixer = attention;
-    std::get<Mlp>(config.layers[i].feedforward).width = ffn[i];
-  }
-  const bool layer_norm = layer.norm_before == Norm::layer || layer.norm_after == Norm::layer;
-  config.norm_epsilon = keys.positive(layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
+  std::vector<LayerConfig>& heads = config.prediction_layers;
+  while (!heads.empty() && !is_there(config.layers.size() + heads.size() - 1)) heads.pop_back();
 }
 
 /// Every row of the embedding must be a token that the tokenizer can spell, so all sources have to agree.
@@ -237,9 +198,14 @@ void set_positions(Config& config, std::uint32_t window, const std::vector<bool>
     const bool sliding = !slides.empty() && slides[i];
     attention->window = sliding ? window : 0;
     attention->local_rope = sliding && config.local_rope_base > 0.0f;
-    attention->rotates =
-        (family.unrotated_every == 0 || (i + 1) % family.unrotated_every != 0) && !(family.unrotated_full && window != 0 && !sliding);
+    attention->rotates = attention->rotates && (family.unrotated_every == 0 || (i + 1) % family.unrotated_every != 0) &&
+                         !(family.unrotated_full && window != 0 && !sliding);
   }
+}
+
+const Attention& Config::attention() const {
+  const auto has_attention = [](const LayerConfig& layer) { return std::holds_alternative<Attention>(layer.mixer); };
+  return std::get<Attention>(std::ranges::find_if(layers, has_attention)->mixer);
 }
 
 std::uint32_t Config::ffn() const {
@@ -270,6 +236,7 @@ Config Config::from(const gguf::File& file) {
   config.name = file.string("general.name", "");
   config.rope_pairs = row.rope_pairs;
   read_shape(keys, config);
+  drop_missing_heads(file, config);
   read_rope(keys, config);
   read_windows(keys, config);
   read_scales(keys, config);

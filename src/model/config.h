@@ -25,12 +25,14 @@ inline constexpr std::uint32_t most_head_dim = 256;
 inline constexpr std::uint32_t most_width = 1u << 20;
 inline constexpr std::uint32_t most_ffn = 1u << 22;
 inline constexpr std::uint32_t most_vocabulary = 1u << 24;
+inline constexpr std::uint32_t most_kernel = 16;  // taps of a convolution
 inline constexpr std::uint32_t most_context = 1u << 30;
 
 struct Config {
   const Architecture* family = &architectures().front();
   std::string architecture, name;
   std::vector<LayerConfig> layers;
+  std::vector<LayerConfig> prediction_layers;  ///< heads for multi-token prediction; in the file the blocks after the layers
   std::uint32_t width = 0, vocabulary = 0;
   std::uint32_t context_trained = 0;
   std::uint32_t rope_dim = 0;  ///< dimensions of a head that rotate
@@ -54,8 +56,13 @@ struct Config {
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
 
   std::uint32_t layer_count() const { return static_cast<std::uint32_t>(layers.size()); }
-  /// The layer's attention. Heads, head size and scales of the first layer are those of all layers.
-  const Attention& attention(std::uint32_t layer = 0) const { return std::get<Attention>(layers.at(layer).mixer); }
+  /// A layer, or after all layers a head for multi-token prediction.
+  const LayerConfig& block(std::uint32_t index) const {
+    return index < layers.size() ? layers[index] : prediction_layers.at(index - layers.size());
+  }
+  const Attention& attention(std::uint32_t layer) const { return std::get<Attention>(layers.at(layer).mixer); }
+  /// That of the first layer which has one: heads, head size and scales are those of all layers.
+  const Attention& attention() const;
   /// The largest of all layers.
   std::uint32_t ffn() const;
   /// Keys that a row of the layer sees; 0: all of the text.
@@ -84,6 +91,7 @@ void set_positions(Config& config, std::uint32_t window, const std::vector<bool>
 struct ModelTensors {
   Parameters model;  ///< the roles of no layer; output is the embedding where they are tied
   std::vector<Parameters> layers;
+  std::vector<Parameters> prediction_layers;
 };
 
 /// Looks every tensor up by the architecture's names and checks type (runnable), shape, and the places of sparse ones. Errors as in

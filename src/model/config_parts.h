@@ -37,6 +37,37 @@ class Keys {
   std::vector<std::uint32_t> per_layer(std::string_view name, std::uint32_t layers, std::uint32_t high) const {
     return counts(name, layers, high, true, {});
   }
+  /// The same in [0, high].
+  std::vector<std::uint32_t> per_layer_or_none(std::string_view name, std::uint32_t layers, std::uint32_t high) const {
+    const std::string key = full(name);
+    if (!is_array(key)) return std::vector(layers, count(name, 0, high));
+    const std::vector<std::int32_t> items = items_of(name, layers);
+    std::vector<std::uint32_t> all;
+    for (const std::int32_t item : items) {
+      if (item < 0) fail(Code::bad_file, "The key '{}' is {} for layer {}, expected 0 to {}.", key, item, all.size(), high);
+      all.push_back(in_range(key, static_cast<std::uint64_t>(item), 0, high));
+    }
+    return all;
+  }
+  /// The one value above 0 that the layers marked by `wanted` have, at least one of them; an array may have 0 for others.
+  std::uint32_t same_where(std::string_view name, const std::vector<bool>& wanted, std::uint32_t high,
+                           std::optional<std::uint32_t> fallback = {}) const {
+    const std::string key = full(name);
+    if (!is_array(key)) return count(name, 1, high, fallback);
+    const std::vector<std::uint32_t> all = per_layer_or_none(name, static_cast<std::uint32_t>(wanted.size()), high);
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!wanted[i]) continue;
+      if (all[i] == 0) fail(Code::bad_file, "The key '{}' is 0 for layer {}, which has attention by the file's other keys.", key, i);
+      if (value != 0 && all[i] != value) refuse_difference(key);
+      value = all[i];
+    }
+    return value;
+  }
+  [[noreturn]] void refuse_length(std::string_view name, std::size_t items, std::uint32_t layers) const {
+    fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.",
+         full(name), items, layers);
+  }
   /// The same where the kernels need one value for all layers.
   std::uint32_t same_in_layers(std::string_view name, std::uint32_t layers, std::uint32_t high,
                                std::optional<std::uint32_t> fallback = {}) const {
@@ -71,19 +102,10 @@ class Keys {
   std::vector<std::uint32_t> counts(std::string_view name, std::uint32_t layers, std::uint32_t high, bool may_differ,
                                     std::optional<std::uint32_t> fallback) const {
     const std::string key = full(name);
-    const gguf::Value* value = file_.find(key);
-    if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {
-      return std::vector(layers, count(name, 1, high, fallback));
-    }
-    const std::vector<std::int32_t> items = file_.integers(key);
-    if (items.size() != layers) {
-      fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.", key,
-           items.size(), layers);
-    }
+    if (!is_array(key)) return std::vector(layers, count(name, 1, high, fallback));
+    const std::vector<std::int32_t> items = items_of(name, layers);
     const bool differ = std::ranges::adjacent_find(items, std::not_equal_to<>()) != items.end();
-    if (differ && !may_differ) {
-      fail(Code::unsupported, "The layers differ in '{}', which this version cannot run; it needs one value for all layers.", key);
-    }
+    if (differ && !may_differ) refuse_difference(key);
     std::vector<std::uint32_t> all;
     for (const std::int32_t item : items) {
       if (item < 1 && differ) {
@@ -96,6 +118,22 @@ class Keys {
     return all;
   }
 
+  bool is_array(const std::string& key) const {
+    const gguf::Value* value = file_.find(key);
+    return value != nullptr && std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value);
+  }
+
+  /// Those of an array, one for each layer.
+  std::vector<std::int32_t> items_of(std::string_view name, std::uint32_t layers) const {
+    std::vector<std::int32_t> items = file_.integers(full(name));
+    if (items.size() != layers) refuse_length(name, items.size(), layers);
+    return items;
+  }
+
+  [[noreturn]] static void refuse_difference(const std::string& key) {
+    fail(Code::unsupported, "The layers differ in '{}', which this version cannot run; it needs one value for all layers.", key);
+  }
+
   static std::uint32_t in_range(const std::string& key, std::uint64_t value, std::uint32_t low, std::uint32_t high) {
     if (value < low || value > high) fail(Code::bad_file, "The key '{}' is {}, expected {} to {}.", key, value, low, high);
     return static_cast<std::uint32_t>(value);
@@ -104,6 +142,9 @@ class Keys {
   const gguf::File& file_;
   std::string prefix_;
 };
+
+/// The layers' kinds and sizes, and those of heads for multi-token prediction; after `family`.
+void read_shape(const Keys& keys, Config& config);
 
 /// Rotary dimensions, bases, scaling and factors; after `family`, `layers` with their heads, and `rope_pairs` are set.
 void read_rope(const Keys& keys, Config& config);

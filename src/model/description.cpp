@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -47,12 +49,20 @@ std::string difference_of(const Attention& attention) {
   if (!attention.rotates) text += " without RoPE";
   return text;
 }
-std::string difference_of(const Mlp& mlp) { return fmt::format(" with an MLP of {}", mlp.width); }
+std::string difference_of(const ShortConv& conv) { return fmt::format("short convolutions of {}", conv.kernel); }
+std::string difference_of(const GatedDeltaNet& net) {
+  return fmt::format("gated delta nets of {} heads of {}x{}", net.value_heads, net.key_dim, net.value_dim);
+}
+std::string difference_of(const Mamba2& mamba) {
+  return fmt::format("Mamba-2 of {} heads of {}x{}", mamba.heads, mamba.head_dim, mamba.state_size);
+}
+std::string difference_of(const std::monostate&) { return {}; }
+std::string difference_of(const Mlp& mlp) { return fmt::format("an MLP of {}", mlp.width); }
 std::string difference_of(const LayerConfig& layer, bool feedforward_differs) {
   const auto difference = [](const auto& part) { return difference_of(part); };
   std::string text = std::visit(difference, layer.mixer);
-  if (feedforward_differs) text += std::visit(difference, layer.feedforward);
-  return text;
+  if (!feedforward_differs || !layer.has_feedforward()) return text;
+  return text + (text.empty() ? "" : " with ") + std::visit(difference, layer.feedforward);
 }
 
 bool feedforward_differs(const Config& config) {
@@ -78,12 +88,20 @@ void add_norm(const Attention& attention, List& list) {
   if (attention.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
 }
 void add_function(const Mlp& mlp, List& list) {
-  list.add(mlp.activation == Activation::gated_silu   ? "MLP gated by SiLU"
-           : mlp.activation == Activation::gated_gelu ? "MLP gated by GELU"
-                                                      : "MLP of GELU without a gate");
+  switch (mlp.activation) {
+    case Activation::gated_silu:
+      return list.add("MLP gated by SiLU");
+    case Activation::gated_gelu:
+      return list.add("MLP gated by GELU");
+    case Activation::gelu:
+      return list.add("MLP of GELU without a gate");
+    case Activation::squared_relu:
+      return list.add("MLP of squared ReLU without a gate");
+  }
 }
 void add_fused(const Attention& attention, List& list) {
   if (attention.fused_qkv) list.add("Q, K and V in one matrix");
+  if (attention.output_gate) list.add("attention gated by a sigmoid");
 }
 void add_fused(const Mlp& mlp, List& list) {
   if (mlp.fused_gate_up) list.add("gate and up in one matrix");
@@ -91,13 +109,16 @@ void add_fused(const Mlp& mlp, List& list) {
 
 std::string sublayers_of(const Config& config) {
   const LayerConfig& layer = config.layers.front();
+  const Attention& attention = config.attention();
+  const auto with_mlp = std::ranges::find_if(config.layers, &LayerConfig::has_feedforward);
+  const Mlp* mlp = with_mlp == config.layers.end() ? nullptr : std::get_if<Mlp>(&with_mlp->feedforward);
   List list;
-  std::visit([&](const auto& mixer) { add_norm(mixer, list); }, layer.mixer);
+  add_norm(attention, list);
   if (layer.norm_after != Norm::none) list.add(layer.norm_before != Norm::none ? "post-norms" : "post-norms and no pre-norms");
   if (layer.norm_before == Norm::layer || layer.norm_after == Norm::layer) list.add("layer norms with a bias");
-  std::visit([&](const auto& feedforward) { add_function(feedforward, list); }, layer.feedforward);
-  std::visit([&](const auto& mixer) { add_fused(mixer, list); }, layer.mixer);
-  std::visit([&](const auto& feedforward) { add_fused(feedforward, list); }, layer.feedforward);
+  if (mlp != nullptr) add_function(*mlp, list);
+  add_fused(attention, list);
+  if (mlp != nullptr) add_fused(*mlp, list);
   if (config.family->biases == Biases::qkv) list.add("biases of Q, K and V");
   if (config.family->biases == Biases::all) list.add("biases of all matrices");
   return list.text();
@@ -110,8 +131,16 @@ bool has_local_rope(const Config& config) {
   });
 }
 
+bool rotates_anywhere(const Config& config) {
+  return std::ranges::any_of(config.layers, [](const LayerConfig& layer) {
+    const auto* attention = std::get_if<Attention>(&layer.mixer);
+    return attention != nullptr && attention->rotates;
+  });
+}
+
 std::string rope_of(const Config& c) {
   List list;
+  if (!rotates_anywhere(c)) return "no RoPE";
   list.add(fmt::format("RoPE base {}", c.rope_base));
   if (has_local_rope(c)) list.add(fmt::format("base {} and no scaling in layers with a window", c.local_rope_base));
   if (const std::uint32_t head_dim = c.attention().head_dim; c.rope_dim != head_dim)
@@ -145,16 +174,29 @@ std::string scales_of(const Config& c) {
 const char* name_of(Norm norm) { return norm == Norm::none ? "none" : norm == Norm::rms ? "rms" : "layer"; }
 const char* name_of(QkNorm norm) { return norm == QkNorm::none ? "none" : norm == QkNorm::head ? "head" : "width"; }
 const char* name_of(Activation activation) {
-  return activation == Activation::gated_silu ? "gated_silu" : activation == Activation::gated_gelu ? "gated_gelu" : "gelu";
+  constexpr std::array names{"gated_silu", "gated_gelu", "gelu", "squared_relu"};
+  return names.at(static_cast<std::size_t>(activation));
 }
 
 std::vector<LayerFact> own_facts(const Attention& attention) {
-  return {{"window", attention.window},
+  return {{"mixer", "attention"},
+          {"window", attention.window},
           {"rotates", attention.rotates},
           {"local_rope", attention.local_rope},
           {"qk_norm", name_of(attention.qk_norm)},
-          {"fused_qkv", attention.fused_qkv}};
+          {"fused_qkv", attention.fused_qkv},
+          {"output_gate", attention.output_gate}};
 }
+std::vector<LayerFact> own_facts(const ShortConv& conv) { return {{"mixer", "short_conv"}, {"kernel", conv.kernel}}; }
+std::vector<LayerFact> own_facts(const GatedDeltaNet& net) {
+  return {{"mixer", "gated_delta_net"}, {"key_heads", net.key_heads}, {"value_heads", net.value_heads},
+          {"key_dim", net.key_dim},     {"value_dim", net.value_dim}, {"kernel", net.kernel}};
+}
+std::vector<LayerFact> own_facts(const Mamba2& mamba) {
+  return {{"mixer", "mamba2"},      {"mixer_heads", mamba.heads},     {"mixer_head_dim", mamba.head_dim},
+          {"groups", mamba.groups}, {"state_size", mamba.state_size}, {"kernel", mamba.kernel}};
+}
+std::vector<LayerFact> own_facts(const std::monostate&) { return {}; }
 std::vector<LayerFact> own_facts(const Mlp& mlp) {
   return {{"mlp", name_of(mlp.activation)}, {"ffn", mlp.width}, {"fused_gate_up", mlp.fused_gate_up}};
 }
@@ -176,6 +218,10 @@ std::vector<LayerGroup> layer_groups(const Config& config) { return groups_of(co
 std::vector<std::string> describe(const Config& config) {
   std::vector<std::string> lines{layers_of(config) + ", " + sublayers_of(config), rope_of(config)};
   if (std::string scales = scales_of(config); !scales.empty()) lines.push_back(std::move(scales));
+  if (const std::size_t heads = config.prediction_layers.size(); heads > 0) {
+    lines.push_back(heads == 1 ? "a head for multi-token prediction, not used yet"
+                               : fmt::format("{} heads for multi-token prediction, not used yet", heads));
+  }
   return lines;
 }
 

@@ -12,8 +12,9 @@ namespace skipstone::model {
 enum class Norm : std::uint8_t { none, rms, layer };
 /// The vectors of Q and K that are RMS-normalised after their projections, before rotation: none, each head, or all heads as one vector.
 enum class QkNorm : std::uint8_t { none, head, width };
-/// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), or down(gelu(up)). GELU in its tanh form (arXiv 1606.08415).
-enum class Activation : std::uint8_t { gated_silu, gated_gelu, gelu };
+/// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), down(gelu(up)), or down(max(up, 0)^2) (So et al., arXiv
+/// 2109.08668). GELU in its tanh form (arXiv 1606.08415).
+enum class Activation : std::uint8_t { gated_silu, gated_gelu, gelu, squared_relu };
 
 /// Softmax attention with grouped heads.
 struct Attention {
@@ -25,11 +26,50 @@ struct Attention {
   std::uint32_t window = 0;  ///< keys that a row sees, its own included; 0: all
   float scale = 0.0f;        ///< of the products of Q and K; 0: 1 / sqrt(head_dim)
   float softcap = 0.0f;      ///< c * tanh(x / c) of scores (Gemma 2, arXiv 2408.00118); 0: none
+  /// In the file a head of Q has head_dim more rows, whose sigmoid is a factor of the head's output (arXiv 2505.06708).
+  bool output_gate = false;
 
   std::uint32_t q_width() const { return heads * head_dim; }
+  std::uint32_t q_rows() const { return output_gate ? 2 * q_width() : q_width(); }  ///< of Q's matrix
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
   std::uint32_t group() const { return heads / kv_heads; }
   bool operator==(const Attention&) const = default;
+};
+
+// Recurrent mixers. Each begins with a matrix; rows of some of its outputs pass a causal convolution of `kernel` taps, each channel by
+// itself.
+
+/// Short convolution (LFM2, arXiv 2511.23404). The first matrix gives B, C and x, as wide as the model: out(C * conv(B * x)).
+struct ShortConv {
+  std::uint32_t kernel = 0;
+  bool operator==(const ShortConv&) const = default;
+};
+
+/// Gated delta rule (Yang et al., arXiv 2412.06464). A value head has a state of key_dim rows and value_dim columns. The convolution is of
+/// q, k and v, activated by SiLU; the output of a head is RMS-normalised and gated by SiLU.
+struct GatedDeltaNet {
+  std::uint32_t key_heads = 0, value_heads = 0;
+  std::uint32_t key_dim = 0, value_dim = 0;  ///< of a head
+  std::uint32_t kernel = 0;
+  bool tiled_heads = true;  ///< value head h has key head h % key_heads; else h / (value_heads / key_heads)
+
+  std::uint32_t key_width() const { return key_heads * key_dim; }
+  std::uint32_t value_width() const { return value_heads * value_dim; }
+  std::uint32_t channels() const { return 2 * key_width() + value_width(); }
+  bool operator==(const GatedDeltaNet&) const = default;
+};
+
+/// Mamba-2 (Dao and Gu, arXiv 2405.21060). A head has a state of head_dim rows and state_size columns; the heads of a group share B and C.
+/// The convolution is of x, B and C, with a bias, activated by SiLU; the outputs of a group's heads are gated by SiLU and RMS-normalised.
+struct Mamba2 {
+  std::uint32_t heads = 0, head_dim = 0;
+  std::uint32_t groups = 0, state_size = 0;
+  std::uint32_t kernel = 0;
+
+  std::uint32_t width() const { return heads * head_dim; }
+  std::uint32_t group_width() const { return width() / groups; }
+  std::uint32_t channels() const { return width() + 2 * groups * state_size; }
+  bool operator==(const Mamba2&) const = default;
 };
 
 /// Matrices up and down, and a gate beside up in most families.
@@ -38,19 +78,25 @@ struct Mlp {
   Activation activation = Activation::gated_silu;
   bool fused_gate_up = false;  ///< in the file: gate above up, as ffn_up
 
-  bool gated() const { return activation != Activation::gelu; }
+  bool gated() const { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
   bool operator==(const Mlp&) const = default;
 };
 
-using Mixer = std::variant<Attention>;
-using Feedforward = std::variant<Mlp>;
+/// monostate: the layer has none, and its residual stream continues as it is.
+using Mixer = std::variant<Attention, ShortConv, GatedDeltaNet, Mamba2, std::monostate>;
+using Feedforward = std::variant<Mlp, std::monostate>;
 
 struct LayerConfig {
   Norm norm_before = Norm::rms;  ///< of the input of mixer and feed-forward network
   Norm norm_after = Norm::none;  ///< of their output, before that is added to the residual stream
   Mixer mixer{};
   Feedforward feedforward{};
+  /// A head for multi-token prediction (arXiv 2412.19437, section 2.2): its input is a matrix of [RMS norm of the next token's embedding,
+  /// RMS norm of the model's hidden state].
+  bool predicts = false;
 
+  bool has_mixer() const { return !std::holds_alternative<std::monostate>(mixer); }
+  bool has_feedforward() const { return !std::holds_alternative<std::monostate>(feedforward); }
   bool operator==(const LayerConfig&) const = default;
 };
 

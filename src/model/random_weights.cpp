@@ -11,8 +11,9 @@ struct Range {
   float low, high;
 };
 
-// Weights go both ways; scales are positive, and differ from block to block.
+// Weights go both ways, but rates of decay, which are below 0; scales are positive, and differ from block to block.
 Range range_of(const TensorPlace& place, double size_of_unit, std::uint32_t plane) {
+  if (place.vector && place.name.ends_with(".ssm_a")) return {-1.5f, -0.5f};
   if (place.vector) return place.name.ends_with(".bias") ? Range{-0.1f, 0.1f} : Range{0.5f, 1.5f};
   const auto size = static_cast<float>(1.0 / (size_of_unit * std::sqrt(static_cast<double>(place.matrix.k))));
   return plane == 0 ? Range{-size, size} : Range{0.5f * size, 1.5f * size};

@@ -92,6 +92,10 @@ void read_yarn(const Keys& keys, Config& config) {
 
 void read_rope(const Keys& keys, Config& config) {
   const std::uint32_t head_dim = config.attention().head_dim;
+  if (!config.attention().rotates) {  // nor do the other layers
+    config.rope_dim = head_dim;
+    return;
+  }
   config.rope_dim = keys.count("rope.dimension_count", 2, head_dim, head_dim);
   if (config.rope_dim % 2 != 0) {
     fail(Code::bad_file, "The key '{}' is {}, but rotary dimensions come in pairs.", keys.full("rope.dimension_count"), config.rope_dim);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <variant>
+
 #include "model/config.h"
 
 namespace skipstone::model {
@@ -17,12 +20,63 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::rope_factors_long, "rope_factors_long", "", {Length::half_rope}, false, false},
     {Role::attention_norm, "attn_norm", "input_layernorm", {Length::width}, true},
     {Role::qkv, "attn_qkv", "self_attn.qkv_proj", {Length::width, Length::qkv_width}, false},
-    {Role::q, "attn_q", "self_attn.q_proj", {Length::width, Length::q_width}, true},
+    {Role::q, "attn_q", "self_attn.q_proj", {Length::width, Length::q_rows}, true},
     {Role::k, "attn_k", "self_attn.k_proj", {Length::width, Length::kv_width}, true},
     {Role::v, "attn_v", "self_attn.v_proj", {Length::width, Length::kv_width}, true},
     {Role::q_norm, "attn_q_norm", "self_attn.q_norm", {Length::q_norm}, false},
     {Role::k_norm, "attn_k_norm", "self_attn.k_norm", {Length::k_norm}, false},
     {Role::o, "attn_output", "self_attn.o_proj", {Length::q_width, Length::width}, true},
+    {Role::shortconv_in, "shortconv.in_proj", "conv.in_proj", {Length::width, Length::three_widths}, false},
+    {.role = Role::shortconv_taps,
+     .name = "shortconv.conv",
+     .huggingface = "conv.conv",
+     .shape = {Length::kernel, Length::width},
+     .bias = false,
+     .floats = true},
+    {Role::shortconv_out, "shortconv.out_proj", "conv.out_proj", {Length::width, Length::width}, false},
+    {Role::ssm_in, "ssm_in", "mamba.in_proj", {Length::width, Length::ssm_rows}, false},
+    {Role::ssm_gate, "attn_gate", "linear_attn.in_proj_z", {Length::width, Length::inner}, false},
+    {Role::ssm_beta, "ssm_beta", "linear_attn.in_proj_b", {Length::width, Length::ssm_heads}, false},
+    {Role::ssm_alpha, "ssm_alpha", "linear_attn.in_proj_a", {Length::width, Length::ssm_heads}, false},
+    {.role = Role::ssm_taps,
+     .name = "ssm_conv1d",
+     .huggingface = "linear_attn.conv1d",
+     .shape = {Length::kernel, Length::channels},
+     .bias = true,
+     .floats = true},
+    {.role = Role::ssm_dt,
+     .name = "ssm_dt",
+     .huggingface = "linear_attn.dt_bias",
+     .shape = {Length::ssm_heads},
+     .bias = false,
+     .suffix = "bias"},
+    {.role = Role::ssm_a,
+     .name = "ssm_a",
+     .huggingface = "linear_attn.A_log",
+     .shape = {Length::ssm_heads},
+     .bias = false,
+     .suffix = "",
+     .floats = true},
+    {.role = Role::ssm_d,
+     .name = "ssm_d",
+     .huggingface = "mamba.D",
+     .shape = {Length::ssm_heads},
+     .bias = false,
+     .suffix = "",
+     .floats = true},
+    {.role = Role::ssm_norm,
+     .name = "ssm_norm",
+     .huggingface = "linear_attn.norm",
+     .shape = {Length::ssm_norm, Length::ssm_groups},
+     .bias = false,
+     .floats = true},
+    {Role::ssm_out, "ssm_out", "linear_attn.out_proj", {Length::inner, Length::width}, false},
+    {Role::prediction_in, "nextn.eh_proj", "", {Length::two_widths, Length::width}, false},
+    {Role::prediction_embedding_norm, "nextn.enorm", "", {Length::width}, false},
+    {Role::prediction_hidden_norm, "nextn.hnorm", "", {Length::width}, false},
+    {Role::prediction_norm, "nextn.shared_head_norm", "", {Length::width}, false, false},
+    {Role::prediction_embedding, "nextn.embed_tokens", "", {Length::width, Length::vocabulary}, false, false},
+    {Role::prediction_output, "nextn.shared_head_head", "", {Length::width, Length::vocabulary}, false, false},
     {Role::attention_post_norm, "post_attention_norm", "post_attention_layernorm", {Length::width}, true},
     {Role::ffn_norm, "ffn_norm", "post_attention_layernorm", {Length::width}, true},
     {Role::gate, "ffn_gate", "mlp.gate_proj", {Length::width, Length::ffn}, true},
@@ -58,6 +112,40 @@ bool has(const Attention& attention, Role role) {
   }
 }
 
+bool has(const ShortConv&, Role role) { return role >= Role::shortconv_in && role <= Role::shortconv_out; }
+
+bool has(const GatedDeltaNet&, Role role) {
+  switch (role) {
+    case Role::qkv:
+    case Role::ssm_gate:
+    case Role::ssm_beta:
+    case Role::ssm_alpha:
+    case Role::ssm_taps:
+    case Role::ssm_dt:
+    case Role::ssm_a:
+    case Role::ssm_norm:
+      return true;
+    default:
+      return role == Role::ssm_out;
+  }
+}
+
+bool has(const Mamba2&, Role role) {
+  switch (role) {
+    case Role::ssm_in:
+    case Role::ssm_taps:
+    case Role::ssm_dt:
+    case Role::ssm_a:
+    case Role::ssm_d:
+    case Role::ssm_norm:
+      return true;
+    default:
+      return role == Role::ssm_out;
+  }
+}
+
+bool has(const std::monostate&, Role) { return false; }
+
 bool has(const Mlp& mlp, Role role) {
   switch (role) {
     case Role::gate:
@@ -74,12 +162,14 @@ bool has(const Mlp& mlp, Role role) {
 std::uint64_t length_of(const Attention& attention, Length length) {
   const bool all_heads = attention.qk_norm == QkNorm::width;
   switch (length) {
+    case Length::q_rows:
+      return attention.q_rows();
     case Length::q_width:
       return attention.q_width();
     case Length::kv_width:
       return attention.kv_width();
     case Length::qkv_width:
-      return std::uint64_t{attention.q_width()} + std::uint64_t{2} * attention.kv_width();
+      return std::uint64_t{attention.q_rows()} + std::uint64_t{2} * attention.kv_width();
     case Length::q_norm:
       return all_heads ? attention.q_width() : attention.head_dim;
     case Length::k_norm:
@@ -88,6 +178,51 @@ std::uint64_t length_of(const Attention& attention, Length length) {
       return 0;
   }
 }
+
+std::uint64_t length_of(const ShortConv& conv, Length length) { return length == Length::kernel ? conv.kernel : 0; }
+
+std::uint64_t length_of(const GatedDeltaNet& net, Length length) {
+  switch (length) {
+    case Length::kernel:
+      return net.kernel;
+    case Length::qkv_width:
+    case Length::channels:
+      return net.channels();
+    case Length::ssm_heads:
+      return net.value_heads;
+    case Length::ssm_norm:
+      return net.value_dim;
+    case Length::ssm_groups:  // the heads have one norm in common
+      return 1;
+    case Length::inner:
+      return net.value_width();
+    default:
+      return 0;
+  }
+}
+
+std::uint64_t length_of(const Mamba2& mamba, Length length) {
+  switch (length) {
+    case Length::kernel:
+      return mamba.kernel;
+    case Length::channels:
+      return mamba.channels();
+    case Length::ssm_rows:
+      return std::uint64_t{mamba.width()} + mamba.channels() + mamba.heads;
+    case Length::ssm_heads:
+      return mamba.heads;
+    case Length::ssm_norm:
+      return mamba.group_width();
+    case Length::ssm_groups:
+      return mamba.groups;
+    case Length::inner:
+      return mamba.width();
+    default:
+      return 0;
+  }
+}
+
+std::uint64_t length_of(const std::monostate&, Length) { return 0; }
 
 std::uint64_t length_of(const Mlp& mlp, Length length) {
   return length == Length::ffn ? mlp.width : length == Length::twice_ffn ? std::uint64_t{2} * mlp.width : 0;
@@ -99,14 +234,18 @@ std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer
       return 1;
     case Length::width:
       return config.width;
+    case Length::two_widths:
+      return std::uint64_t{2} * config.width;
+    case Length::three_widths:
+      return std::uint64_t{3} * config.width;
     case Length::vocabulary:
       return config.vocabulary;
     case Length::half_rope:
       return config.rope_dim / 2;
     default:
       const auto own = [length](const auto& part) { return length_of(part, length); };
-      const std::uint64_t of_mixer = std::visit(own, config.layers[layer].mixer);
-      return of_mixer != 0 ? of_mixer : std::visit(own, config.layers[layer].feedforward);
+      const std::uint64_t of_mixer = std::visit(own, config.block(layer).mixer);
+      return of_mixer != 0 ? of_mixer : std::visit(own, config.block(layer).feedforward);
   }
 }
 
@@ -118,18 +257,27 @@ const TensorRole& tensor_role(Role role) { return roles[static_cast<std::size_t>
 TensorShape tensor_shape(Role role, const Config& config, std::uint32_t layer) {
   const TensorRole& row = tensor_role(role);
   TensorShape shape{length_of(row.shape[0], config, layer), length_of(row.shape[1], config, layer), length_of(row.shape[2], config, layer)};
-  shape.outputs = row.vector() ? shape.columns : shape.rows * shape.matrices;
+  shape.outputs = row.shape[1] == Length::one ? shape.columns : shape.rows * shape.matrices;
   return shape;
 }
 
 bool has_role(const LayerConfig& layer, Role role) {
   switch (role) {
     case Role::attention_norm:
+      return layer.norm_before != Norm::none && layer.has_mixer();
     case Role::ffn_norm:
-      return layer.norm_before != Norm::none;
+      return layer.norm_before != Norm::none && layer.has_feedforward();
     case Role::attention_post_norm:
+      return layer.norm_after != Norm::none && layer.has_mixer();
     case Role::ffn_post_norm:
-      return layer.norm_after != Norm::none;
+      return layer.norm_after != Norm::none && layer.has_feedforward();
+    case Role::prediction_in:
+    case Role::prediction_embedding_norm:
+    case Role::prediction_hidden_norm:
+    case Role::prediction_norm:
+    case Role::prediction_embedding:
+    case Role::prediction_output:
+      return layer.predicts;
     default:
       const auto has_it = [role](const auto& part) { return has(part, role); };
       return std::visit(has_it, layer.mixer) || std::visit(has_it, layer.feedforward);
@@ -138,6 +286,7 @@ bool has_role(const LayerConfig& layer, Role role) {
 
 bool has_bias(const LayerConfig& layer, Role role) {
   if (!tensor_role(role).bias) return false;
+  if (role == Role::ssm_taps) return std::holds_alternative<Mamba2>(layer.mixer);
   if (!tensor_role(role).vector()) return true;
   const bool after = role == Role::attention_post_norm || role == Role::ffn_post_norm;
   return (after ? layer.norm_after : layer.norm_before) == Norm::layer;
@@ -152,17 +301,32 @@ bool needs_bias(const Architecture& family, const LayerConfig& layer, Role role)
 
 namespace {
 
-std::string name_of(Role role, std::uint32_t layer, std::string_view kind) {
-  const std::string_view name = tensor_role(role).name;
-  return role < first_layer_role ? fmt::format("{}.{}", name, kind) : fmt::format("blk.{}.{}.{}", layer, name, kind);
+std::string full_name(Role role, std::string_view name, std::uint32_t layer, std::string_view suffix) {
+  const std::string_view dot = suffix.empty() ? "" : ".";
+  return role < first_layer_role ? fmt::format("{}{}{}", name, dot, suffix) : fmt::format("blk.{}.{}{}{}", layer, name, dot, suffix);
 }
+
+std::string_view suffix_of(Role role, bool bias) { return bias ? std::string_view("bias") : tensor_role(role).suffix; }
 
 }  // namespace
 
-std::string tensor_name(Role role, std::uint32_t layer, bool bias) { return name_of(role, layer, bias ? "bias" : "weight"); }
+std::string_view name_of(const Architecture& family, Role role) {
+  const auto own = std::ranges::find(family.tensor_names, role, &RoleName::role);
+  return own != family.tensor_names.end() ? own->name : tensor_role(role).name;
+}
+
+std::string tensor_name(Role role, std::uint32_t layer, bool bias) {
+  return full_name(role, tensor_role(role).name, layer, suffix_of(role, bias));
+}
+
+std::string tensor_name(const Architecture& family, Role role, std::uint32_t layer, bool bias) {
+  return full_name(role, name_of(family, role), layer, suffix_of(role, bias));
+}
 
 bool has_scale(Role role) { return !tensor_role(role).vector() && role != Role::embedding; }
 
-std::string scale_name(Role role, std::uint32_t layer, bool of_input) { return name_of(role, layer, of_input ? "input_scale" : "scale"); }
+std::string scale_name(Role role, std::uint32_t layer, bool of_input) {
+  return full_name(role, tensor_role(role).name, layer, of_input ? "input_scale" : "scale");
+}
 
 }  // namespace skipstone::model

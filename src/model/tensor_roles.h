@@ -15,6 +15,7 @@ struct Tensor;
 
 namespace skipstone::model {
 
+struct Architecture;
 struct Config;
 struct LayerConfig;
 
@@ -33,6 +34,25 @@ enum class Role : std::uint8_t {
   q_norm,
   k_norm,
   o,
+  shortconv_in,
+  shortconv_taps,
+  shortconv_out,
+  ssm_in,
+  ssm_gate,
+  ssm_beta,
+  ssm_alpha,
+  ssm_taps,
+  ssm_dt,
+  ssm_a,
+  ssm_d,
+  ssm_norm,
+  ssm_out,
+  prediction_in,
+  prediction_embedding_norm,
+  prediction_hidden_norm,
+  prediction_norm,
+  prediction_embedding,
+  prediction_output,
   attention_post_norm,
   ffn_norm,
   gate,
@@ -48,8 +68,31 @@ inline constexpr Role first_layer_role = Role::attention_norm;
 /// have biases of attention, they are of Q, K and V alone.
 enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
-/// Lengths in terms of the model (width, vocabulary, half_rope), of a layer's attention, or of its MLP.
-enum class Length : std::uint8_t { one, width, vocabulary, half_rope, q_width, kv_width, qkv_width, q_norm, k_norm, ffn, twice_ffn };
+/// Lengths in terms of the model (width, two_widths, three_widths, vocabulary, half_rope), of a layer's mixer, or of its MLP. inner: the
+/// outputs of all heads; channels: of a convolution.
+enum class Length : std::uint8_t {
+  one,
+  width,
+  two_widths,
+  three_widths,
+  vocabulary,
+  half_rope,
+  q_rows,
+  q_width,
+  kv_width,
+  qkv_width,
+  q_norm,
+  k_norm,
+  kernel,
+  channels,
+  ssm_rows,
+  ssm_heads,
+  ssm_norm,
+  ssm_groups,
+  inner,
+  ffn,
+  twice_ffn
+};
 
 struct TensorRole {
   Role role;
@@ -58,8 +101,10 @@ struct TensorRole {
   std::array<Length, 3> shape;   ///< columns, rows (vectors: one), and matrices of a stack (else one): in GGUF's order
   bool bias;                     ///< may have one (has_bias), of as many numbers as the role has outputs
   bool required = true;          ///< where a layer has the role
+  std::string_view suffix = "weight";
+  bool floats = false;  ///< numbers of an operation besides products, whatever their shape
 
-  bool vector() const { return shape[1] == Length::one; }
+  bool vector() const { return floats || shape[1] == Length::one; }
 };
 
 /// The numbers of TensorRole::shape, and how many numbers a bias has.
@@ -79,8 +124,12 @@ bool has_role(const LayerConfig& layer, Role role);
 /// Whether the layer (for roles of the model: any) may have a bias there: matrices may, norms must where they are Norm::layer.
 bool has_bias(const LayerConfig& layer, Role role);
 
-/// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` is used for roles of a layer only.
+/// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` is used for roles of a layer only. As TensorRole has it, or in files of a
+/// family.
 std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);
+std::string tensor_name(const Architecture& family, Role role, std::uint32_t layer, bool bias = false);
+/// The family's name for the role: "attn_q".
+std::string_view name_of(const Architecture& family, Role role);
 
 /// Whether products with the role's matrix may have a factor in a file (scale_name): one number, or one a matrix of a stack. Other programs
 /// store it with NVFP4 and with weights that were eight-bit floats.

@@ -67,14 +67,21 @@ class Lookup {
 
   /// A norm's weight or a bias: n floats.
   const gguf::Tensor* vector(const std::string& name, std::uint64_t n, bool required) const {
+    return floats(name, {.columns = n}, required, false);
+  }
+
+  /// Floats of any shape. `may_stand`: one row of them may also be stored as one column.
+  const gguf::Tensor* floats(const std::string& name, const TensorShape& shape, bool required, bool may_stand = true) const {
     const gguf::Tensor* tensor = find(name, required);
     if (tensor == nullptr) return nullptr;
     if (!gguf::is_float(tensor->type)) {
       fail(Code::unsupported, "Tensor '{}' has type {}; norms, biases and factors must be F32, F16 or BF16.", name,
            gguf::traits(tensor->type).name);
     }
-    if (tensor->shape != std::array<std::uint64_t, 4>{n, 1, 1, 1}) {
-      fail(Code::bad_file, "Tensor '{}' has shape {}, expected {} by the model's metadata.", name, shape_text(*tensor), n);
+    const std::array<std::uint64_t, 4> wanted{shape.columns, shape.rows, 1, 1}, standing{1, shape.columns, 1, 1};
+    if (tensor->shape != wanted && !(may_stand && shape.rows == 1 && tensor->shape == standing)) {
+      fail(Code::bad_file, "Tensor '{}' has shape {}, expected {}{} by the model's metadata.", name, shape_text(*tensor), shape.columns,
+           shape.rows == 1 ? "" : fmt::format("x{}", shape.rows));
     }
     return tensor;
   }
@@ -94,13 +101,14 @@ class Lookup {
 /// One role's tensors, checked; empty where the file has none and needs none. `layer` is any layer for roles of the model.
 Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::uint32_t layer) {
   const TensorRole& row = tensor_role(role);
-  const std::string name = tensor_name(role, layer);
+  const std::string name = tensor_name(*config.family, role, layer);
   const TensorShape shape = tensor_shape(role, config, layer);
   Parameter found;
-  found.weight = row.vector() ? lookup.vector(name, shape.columns, row.required) : lookup.matrix(name, shape, row.required);
+  found.weight = !row.vector() ? lookup.matrix(name, shape, row.required) : lookup.floats(name, shape, row.required, row.floats);
   if (has_scale(role)) found.scale = lookup.scale(scale_name(role, layer), shape.matrices);
-  if (!has_bias(config.layers[layer], role)) return found;
-  found.bias = lookup.vector(tensor_name(role, layer, true), shape.outputs, needs_bias(*config.family, config.layers[layer], role));
+  if (!has_bias(config.block(layer), role)) return found;
+  found.bias =
+      lookup.vector(tensor_name(*config.family, role, layer, true), shape.outputs, needs_bias(*config.family, config.block(layer), role));
   return found;
 }
 
@@ -122,7 +130,7 @@ void check_biases(const Parameters& layer, std::uint32_t index, std::initializer
 Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t index) {
   Parameters layer;
   for (const TensorRole& row : tensor_roles()) {
-    if (has_role(config.layers[index], row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
+    if (has_role(config.block(index), row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
   }
   check_biases(layer, index, {Role::q, Role::k, Role::v});
   check_biases(layer, index, {Role::gate, Role::up});
@@ -130,12 +138,16 @@ Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t 
 }
 
 /// True for the names that find_role() looks for, without their "blk.N.".
-bool known_in_layer(std::string_view name, const LayerConfig& layer) {
+bool known_in_layer(std::string_view name, const Architecture& family, const LayerConfig& layer) {
   return std::ranges::any_of(tensor_roles(), [&](const TensorRole& row) {
-    if (!has_role(layer, row.role) || !name.starts_with(row.name)) return false;
-    const std::string_view rest = name.substr(row.name.size());
-    return rest == ".weight" || (rest == ".bias" && has_bias(layer, row.role)) ||
-           (has_scale(row.role) && (rest == ".scale" || rest == ".input_scale"));
+    const std::string_view of_role = name_of(family, row.role);
+    if (!has_role(layer, row.role) || !name.starts_with(of_role)) return false;
+    std::string_view rest = name.substr(of_role.size());
+    if (rest.empty()) return row.suffix.empty();
+    if (!rest.starts_with('.')) return false;
+    rest.remove_prefix(1);
+    return rest == row.suffix || (rest == "bias" && has_bias(layer, row.role)) ||
+           (has_scale(row.role) && (rest == "scale" || rest == "input_scale"));
   });
 }
 
@@ -143,7 +155,8 @@ bool known_globally(std::string_view name, const Config& config) {
   return std::ranges::any_of(tensor_roles().first(static_cast<std::size_t>(first_layer_role)), [&](const TensorRole& row) {
     const bool two_sets = row.role == Role::rope_factors_short || row.role == Role::rope_factors_long;
     if (two_sets && (config.family->honours & honours_long_rope) == 0) return false;
-    return name == tensor_name(row.role, 0) || (has_bias(config.layers.front(), row.role) && name == tensor_name(row.role, 0, true)) ||
+    return name == tensor_name(*config.family, row.role, 0) ||
+           (has_bias(config.layers.front(), row.role) && name == tensor_name(*config.family, row.role, 0, true)) ||
            (has_scale(row.role) && (name == scale_name(row.role, 0) || name == scale_name(row.role, 0, true)));
   });
 }
@@ -165,12 +178,13 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
   if (known_globally(tensor.name, config) || is_of_other_inputs(tensor.name)) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
-    if (layer >= config.layers.size()) {
+    const std::size_t blocks = config.layers.size() + config.prediction_layers.size();
+    if (layer >= blocks) {
       fail(Code::bad_file,
            "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
-           shortened(tensor.name), layer, config.layers.size());
+           shortened(tensor.name), layer, blocks);
     }
-    if (known_in_layer(rest, config.layers[layer]) || rest == "attn_rot_embd.weight") return;
+    if (known_in_layer(rest, *config.family, config.block(layer)) || rest == "attn_rot_embd.weight") return;
   }
   fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
        shortened(tensor.name), shortened(config.architecture));
@@ -194,7 +208,11 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   }
   Parameter& output = tensors.model[Role::output];
   if (!output) output.weight = tensors.model[Role::embedding].weight;
-  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  const std::uint32_t layers = config.layer_count();
+  for (std::uint32_t layer = 0; layer < layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  for (std::uint32_t head = 0; head < config.prediction_layers.size(); ++head) {
+    tensors.prediction_layers.push_back(find_layer(lookup, config, layers + head));
+  }
   return tensors;
 }
 

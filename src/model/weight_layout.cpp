@@ -108,10 +108,10 @@ class Builder {
   std::uint32_t interleave_;
 };
 
-// Q, K and V in the longest runs that can be one matrix.
-std::vector<Projection> layout_projections(Builder& build, const Parameters& t) {
-  if (t[Role::qkv]) return {{build.matrix({t[Role::qkv]}), 0, "attn_qkv"}};
-  const std::vector<std::pair<Role, const char*>> all{{Role::q, "q"}, {Role::k, "k"}, {Role::v, "v"}};
+using NamedRoles = std::vector<std::pair<Role, const char*>>;
+
+// Matrices with one input in the longest runs that can be one matrix.
+std::vector<Projection> layout_runs(Builder& build, const Parameters& t, const std::string& prefix, const NamedRoles& all) {
   std::vector<Projection> projections;
   std::uint32_t first = 0;
   for (std::size_t i = 0; i < all.size();) {
@@ -125,10 +125,15 @@ std::vector<Projection> layout_projections(Builder& build, const Parameters& t) 
       }
       name += all[i].second;
     }
-    projections.push_back({build.matrix(run), first, "attn_" + name});
+    projections.push_back({build.matrix(run), first, prefix + name});
     first += projections.back().matrix.n;
   }
   return projections;
+}
+
+std::vector<Projection> layout_projections(Builder& build, const Parameters& t) {
+  if (t[Role::qkv]) return {{build.matrix({t[Role::qkv]}), 0, "attn_qkv"}};
+  return layout_runs(build, t, "attn_", {{Role::q, "q"}, {Role::k, "k"}, {Role::v, "v"}});
 }
 
 // One function for each kind of mixer and feed-forward network. The order of its tensors is that of the device's memory.
@@ -144,6 +149,41 @@ AttentionWeights layout_part(Builder& build, const Attention&, const Parameters&
   w.o_bias = build.optional_vector(t[Role::o].bias);
   return w;
 }
+
+ShortConvWeights layout_part(Builder& build, const ShortConv&, const Parameters& t) {
+  ShortConvWeights w;
+  w.in = layout_runs(build, t, "shortconv_", {{Role::shortconv_in, "in"}});
+  w.taps = build.vector({t[Role::shortconv_taps].weight});
+  w.out = build.matrix({t[Role::shortconv_out]});
+  return w;
+}
+
+GatedDeltaNetWeights layout_part(Builder& build, const GatedDeltaNet&, const Parameters& t) {
+  GatedDeltaNetWeights w;
+  w.in = layout_runs(build, t, "ssm_",
+                     {{Role::ssm_gate, "gate"}, {Role::qkv, "_qkv"}, {Role::ssm_beta, "_beta"}, {Role::ssm_alpha, "_alpha"}});
+  w.taps = build.vector({t[Role::ssm_taps].weight});
+  w.dt_bias = build.vector({t[Role::ssm_dt].weight});
+  w.decay_rate = build.vector({t[Role::ssm_a].weight});
+  w.norm = build.vector({t[Role::ssm_norm].weight});
+  w.out = build.matrix({t[Role::ssm_out]});
+  return w;
+}
+
+Mamba2Weights layout_part(Builder& build, const Mamba2&, const Parameters& t) {
+  Mamba2Weights w;
+  w.in = layout_runs(build, t, "ssm_", {{Role::ssm_in, "in"}});
+  w.taps = build.vector({t[Role::ssm_taps].weight});
+  w.taps_bias = build.vector({t[Role::ssm_taps].bias});
+  w.dt_bias = build.vector({t[Role::ssm_dt].weight});
+  w.decay_rate = build.vector({t[Role::ssm_a].weight});
+  w.skip = build.vector({t[Role::ssm_d].weight});
+  w.norm = build.vector({t[Role::ssm_norm].weight});
+  w.out = build.matrix({t[Role::ssm_out]});
+  return w;
+}
+
+std::monostate layout_part(Builder&, const std::monostate&, const Parameters&) { return {}; }
 
 MlpWeights layout_part(Builder& build, const Mlp&, const Parameters& t) {
   MlpWeights w;
@@ -180,6 +220,22 @@ void add_matrices(const AttentionWeights& weights, std::vector<const kernels::Ma
   for (const Projection& projection : weights.projections) matrices.push_back(&projection.matrix);
   matrices.push_back(&weights.o);
 }
+
+template <typename Recurrent>
+void add_recurrent_matrices(const Recurrent& weights, std::vector<const kernels::Matrix*>& matrices) {
+  for (const Projection& projection : weights.in) matrices.push_back(&projection.matrix);
+  matrices.push_back(&weights.out);
+}
+void add_matrices(const ShortConvWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
+  add_recurrent_matrices(weights, matrices);
+}
+void add_matrices(const GatedDeltaNetWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
+  add_recurrent_matrices(weights, matrices);
+}
+void add_matrices(const Mamba2Weights& weights, std::vector<const kernels::Matrix*>& matrices) {
+  add_recurrent_matrices(weights, matrices);
+}
+void add_matrices(const std::monostate&, std::vector<const kernels::Matrix*>&) {}
 
 void add_matrices(const MlpWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
   for (const auto* matrix : {&weights.gate_up, &weights.gate, &weights.up}) {

@@ -32,6 +32,37 @@ struct AttentionWeights {
   std::optional<std::uint32_t> o_bias;
 };
 
+/// The matrix that a recurrent mixer begins with, as those of neighbours among its matrices that have one format.
+/// ShortConv: rows B, C, x. GatedDeltaNet: gate, q, k, v, beta, alpha. Mamba2: gate, x, B, C, dt.
+using RecurrentInput = std::vector<Projection>;
+
+struct ShortConvWeights {
+  RecurrentInput in;
+  std::uint32_t taps = 0;  ///< by channel, the taps of a channel in order; the last one is of the row itself
+  kernels::Matrix out;
+};
+
+/// Vectors have a number for each value head, but `norm` one for each dimension of a head.
+struct GatedDeltaNetWeights {
+  RecurrentInput in;
+  std::uint32_t taps = 0;        ///< as ShortConvWeights::taps
+  std::uint32_t dt_bias = 0;     ///< added to alpha
+  std::uint32_t decay_rate = 0;  ///< below 0: the state decays by exp(decay_rate * softplus(alpha + dt_bias))
+  std::uint32_t norm = 0;
+  kernels::Matrix out;
+};
+
+/// Vectors have a number for each head, but `norm` one for each output of the heads.
+struct Mamba2Weights {
+  RecurrentInput in;
+  std::uint32_t taps = 0, taps_bias = 0;  ///< as ShortConvWeights::taps; a number for each channel
+  std::uint32_t dt_bias = 0;              ///< added to dt
+  std::uint32_t decay_rate = 0;           ///< below 0: the state decays by exp(decay_rate * softplus(dt + dt_bias))
+  std::uint32_t skip = 0;                 ///< the factor of x in the output
+  std::uint32_t norm = 0;
+  kernels::Matrix out;
+};
+
 struct MlpWeights {
   std::optional<kernels::Matrix>
       gate_up;  ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
@@ -44,8 +75,8 @@ struct MlpWeights {
 /// The alternatives are in the order of those of Mixer and Feedforward.
 struct LayerWeights {
   std::optional<NormWeights> attention_norm, attention_post_norm, ffn_norm, ffn_post_norm;
-  std::variant<AttentionWeights> mixer;
-  std::variant<MlpWeights> feedforward;
+  std::variant<AttentionWeights, ShortConvWeights, GatedDeltaNetWeights, Mamba2Weights, std::monostate> mixer;
+  std::variant<MlpWeights, std::monostate> feedforward;
 
   /// In the order of a pass.
   std::vector<const kernels::Matrix*> matrices() const;

@@ -1,10 +1,11 @@
 #include "ref/layers.h"
 
 #include <algorithm>
-#include <memory>
+#include <utility>
 #include <variant>
 
 #include "ref/operations.h"
+#include "ref/recurrent.h"
 
 namespace skipstone::ref {
 namespace {
@@ -15,10 +16,6 @@ void store(Floats& cache, std::size_t first, std::size_t width, const Floats& ro
   const std::span<float> target = std::span(cache).subspan(first * width, rows.size());
   std::ranges::copy(rows, target.begin());
   round_kv(format, target);
-}
-
-void observe(const LayerRows& at, MatrixInput input, const Floats& x) {
-  if (at.options.observe) at.options.observe(at.layer, input, x, at.rows);
 }
 
 // Each kind has a struct of its weights, which loads and runs it.
@@ -45,9 +42,9 @@ AttentionWeights::AttentionWeights(const model::Attention& like, const model::Pa
   using model::Role;
   if (t[Role::qkv]) {
     const model::Parameter& qkv = t[Role::qkv];
-    q = Linear(qkv, 0, attention.q_width());
-    k = Linear(qkv, attention.q_width(), attention.kv_width());
-    v = Linear(qkv, attention.q_width() + attention.kv_width(), attention.kv_width());
+    q = Linear(qkv, 0, attention.q_rows());
+    k = Linear(qkv, attention.q_rows(), attention.kv_width());
+    v = Linear(qkv, attention.q_rows() + attention.kv_width(), attention.kv_width());
   } else {
     q = Linear(t[Role::q]);
     k = Linear(t[Role::k]);
@@ -66,11 +63,26 @@ MlpWeights::MlpWeights(const model::Mlp& like, const model::Parameters& t) : mlp
   }
 }
 
+/// Leaves the heads in rows of heads and their gates.
+Floats take_gates(Floats& queries, const model::Attention& attention) {
+  const std::size_t length = attention.head_dim;
+  Floats heads, gates;
+  for (std::size_t at = 0; at < queries.size(); at += 2 * length) {
+    const auto head = row_of(std::as_const(queries), at / length, length), gate = row_of(std::as_const(queries), at / length + 1, length);
+    heads.insert(heads.end(), head.begin(), head.end());
+    gates.insert(gates.end(), gate.begin(), gate.end());
+  }
+  queries = std::move(heads);
+  return gates;
+}
+
 Floats AttentionWeights::run(const LayerRows& at, const Floats& input) const {
   const model::Config& config = at.config;
   const std::uint32_t q_width = attention.q_width(), kv_width = attention.kv_width();
   observe(at, MatrixInput::attention, input);
-  Floats queries = q_norm.apply(q.apply(input, at.rows), config.norm_epsilon);
+  Floats queries = q.apply(input, at.rows), gates;
+  if (attention.output_gate) gates = take_gates(queries, attention);
+  queries = q_norm.apply(queries, config.norm_epsilon);
   Floats keys = k_norm.apply(k.apply(input, at.rows), config.norm_epsilon);
   const Floats values = v.apply(input, at.rows);
   for (std::size_t r = 0; r < at.rows; ++r) {
@@ -91,6 +103,7 @@ Floats AttentionWeights::run(const LayerRows& at, const Floats& input) const {
     ref::attention(row_of(queries, r, q_width), cache, at.first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, q_width),
                    attention.window);
   }
+  for (std::size_t i = 0; i < gates.size(); ++i) mixed[i] = static_cast<float>(mixed[i] * sigmoid(static_cast<double>(gates[i])));
   observe(at, MatrixInput::attention_output, mixed);
   return o.apply(mixed, at.rows);
 }
@@ -108,18 +121,16 @@ Floats MlpWeights::run(const LayerRows& at, const Floats& input) const {
     case model::Activation::gelu:
       for (float& number : activated) number = static_cast<float>(gelu(number));
       break;
+    case model::Activation::squared_relu:
+      for (float& number : activated) number = std::max(number, 0.0f) * std::max(number, 0.0f);
+      break;
   }
   observe(at, MatrixInput::ffn_down, activated);
   return down.apply(activated, at.rows);
 }
 
-template <typename Weights, typename Part>
-Computation computation(const Part& part, const model::Parameters& tensors) {
-  return [weights = std::make_shared<const Weights>(part, tensors)](const LayerRows& at, const Floats& input) {
-    return weights->run(at, input);
-  };
-}
 Computation load_part(const model::Attention& attention, const model::Parameters& t) { return computation<AttentionWeights>(attention, t); }
+Computation load_part(const std::monostate&, const model::Parameters&) { return {}; }
 Computation load_part(const model::Mlp& mlp, const model::Parameters& t) { return computation<MlpWeights>(mlp, t); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,8 +51,26 @@ struct LayerRows {
 /// The output of a mixer or feed-forward network for its normalised input, before the norm of the output. Mixers store what later rows
 /// need.
 using Computation = std::function<Floats(const LayerRows& at, const Floats& input)>;
+/// Empty for monostate.
 Computation load(const model::Mixer& mixer, const model::Parameters& tensors);
 Computation load(const model::Feedforward& feedforward, const model::Parameters& tensors);
+
+// Of recurrent mixers (recurrent_layers.cpp).
+Computation load_part(const model::ShortConv& conv, const model::Parameters& tensors);
+Computation load_part(const model::GatedDeltaNet& net, const model::Parameters& tensors);
+Computation load_part(const model::Mamba2& mamba, const model::Parameters& tensors);
+
+/// The computation of `Weights`, which loads and runs a kind of mixer or feed-forward network.
+template <typename Weights, typename Part>
+Computation computation(const Part& part, const model::Parameters& tensors) {
+  return [weights = std::make_shared<const Weights>(part, tensors)](const LayerRows& at, const Floats& input) {
+    return weights->run(at, input);
+  };
+}
+
+inline void observe(const LayerRows& at, MatrixInput input, const Floats& x) {
+  if (at.options.observe) at.options.observe(at.layer, input, x, at.rows);
+}
 
 inline std::span<const float> row_of(const Floats& matrix, std::size_t index, std::size_t length) {
   return std::span(matrix).subspan(index * length, length);

@@ -32,6 +32,16 @@ Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
           {NormWeights(t[Role::ffn_norm]), NormWeights(t[Role::ffn_post_norm]), load(config.feedforward, t)}};
 }
 
+/// Positions of which the layer's mixer has stored something.
+std::size_t stored_positions(const model::Config& config, const Sequence& sequence, std::uint32_t layer) {
+  const model::Mixer& mixer = config.layers[layer].mixer;
+  const std::size_t records = sequence.recurrent[layer].records.size();
+  if (const auto* attention = std::get_if<model::Attention>(&mixer)) return sequence.keys[layer].size() / attention->kv_width();
+  if (const auto* net = std::get_if<model::GatedDeltaNet>(&mixer)) return records / (net->channels() + 2 * net->value_heads);
+  if (const auto* mamba = std::get_if<model::Mamba2>(&mixer)) return records / (mamba->channels() + mamba->heads);
+  return records / config.width;
+}
+
 }  // namespace
 
 struct Model::Impl {
@@ -66,13 +76,13 @@ void Model::Impl::check(const Sequence& sequence, std::span<const std::int32_t> 
     fail(Code::invalid_argument, "The hidden state has {} floats, expected {} rows of {}.", options.hidden.size(), tokens.size(),
          config.width);
   }
-  if (sequence.keys.size() != config.layer_count() || sequence.values.size() != config.layer_count()) {
+  const std::size_t layers = config.layer_count();
+  if (sequence.keys.size() != layers || sequence.values.size() != layers || sequence.recurrent.size() != layers) {
     fail(Code::invalid_argument, "The sequence has {} layers, the model {}.", sequence.keys.size(), config.layer_count());
   }
   for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
-    const auto* attention = std::get_if<model::Attention>(&config.layers[layer].mixer);
-    if (!plan.runs_attention(layer) || attention == nullptr) continue;
-    if (const std::size_t stored = sequence.keys[layer].size() / attention->kv_width(); first_position > stored) {
+    if (!plan.runs_attention(layer) || !config.layers[layer].has_mixer()) continue;
+    if (const std::size_t stored = stored_positions(config, sequence, layer); first_position > stored) {
       fail(Code::invalid_argument, "Layer {} has stored {} positions, so a pass cannot start at {}.", layer, stored, first_position);
     }
   }
@@ -135,6 +145,7 @@ Sequence Model::new_sequence() const {
   Sequence sequence;
   sequence.keys.resize(impl_->config.layer_count());
   sequence.values.resize(impl_->config.layer_count());
+  sequence.recurrent.resize(impl_->config.layer_count());
   return sequence;
 }
 
@@ -155,12 +166,12 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   };
   for (std::uint32_t layer = 0; layer < m.config.layer_count(); ++layer) {
     const LayerRows at{m.config, m.kv_format, layer, sequence, first_position, rows, options};
-    if (plan.runs_attention(layer)) {
+    if (plan.runs_attention(layer) && m.layers[at.layer].mixer.compute) {
       before = x;
       m.run(m.layers[at.layer].mixer, at, x);
       result.attention_cosine[layer] = cosines();
     }
-    if (plan.runs_mlp(layer)) {
+    if (plan.runs_mlp(layer) && m.layers[at.layer].feedforward.compute) {
       before = x;
       m.run(m.layers[at.layer].feedforward, at, x);
       result.mlp_cosine[layer] = cosines();

@@ -14,9 +14,17 @@
 
 namespace skipstone::ref {
 
+/// What a recurrent layer keeps of a text: of each position the inputs of convolution and state, and the state after `position` rows, which
+/// rows before it take up again from the beginning. Short convolutions have no state.
+struct RecurrentMemory {
+  std::vector<float> records, state;
+  std::uint32_t position = 0;
+};
+
 /// One text's keys and values, by layer: row p holds Attention::kv_width() floats for position p. Copying it forks the text.
 struct Sequence {
   std::vector<std::vector<float>> keys, values;
+  std::vector<RecurrentMemory> recurrent;
 };
 
 /// The inputs that a layer's matrices are multiplied with: that of Q, K and V; the attention's output matrix; gate and up; down.

@@ -55,6 +55,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("matmul_coopmat", MatmulCoopmat, MATMUL_COOPMAT),
     CONTRACT("half_rows", HalfRows, HALF_ROWS),
     CONTRACT("rope_store", RopeStore, ROPE_STORE),
+    CONTRACT("short_conv", ShortConv, SHORT_CONV),
     CONTRACT("attention", Attention, ATTENTION),
     CONTRACT("attention_merge", AttentionMerge, ATTENTION_MERGE),
     CONTRACT("attention_prefill", AttentionPrefill, ATTENTION_PREFILL),

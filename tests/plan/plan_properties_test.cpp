@@ -172,7 +172,7 @@ std::string without_rotation(std::string layer) {
 }
 
 TEST(PlanProperties, OfAllFamilies) {
-  for (const model::Architecture& row : model::architectures()) {
+  for (const model::Architecture& row : fixtures::device_families()) {
     SCOPED_TRACE(row.name);
     const auto* own = std::ranges::find(family_layers, row.name, &FamilyLayer::family);
     const FamilyLayer wanted = own == std::end(family_layers) ? FamilyLayer{row.name, llama_layer} : *own;
@@ -206,7 +206,7 @@ TEST(PlanProperties, OfAllFamilies) {
 }
 
 TEST(PlanProperties, OfFamiliesInPromptsAndDrafts) {
-  for (const model::Architecture& row : model::architectures()) {
+  for (const model::Architecture& row : fixtures::device_families()) {
     SCOPED_TRACE(row.name);
     for (const vk::Caps& caps : {lavapipe_like(), nvidia_like()}) {
       const Plans plans(tiny_of(row), caps);

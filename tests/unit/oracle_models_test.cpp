@@ -13,11 +13,10 @@
 
 #include "ref/model.h"
 #include "ref/operations.h"
+#include "reference_models.h"
 
 namespace skipstone {
 namespace {
-
-using Tokens = std::vector<std::int32_t>;
 
 const std::string models = std::string(SKIPSTONE_SHARED_DATA) + "/models/";
 
@@ -114,16 +113,6 @@ TEST_P(OracleCaches, Py20GivesTheTokensAndCosinesOfTransformers) {
     }
   }
   RecordProperty("farthest_cosine", fmt::format("{:.2e}", farthest));
-}
-
-/// |a - b| / |b|
-double distance(const std::vector<float>& a, const std::vector<double>& b) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
 }
 
 // Models of mixed weight formats: logits after each prompt, and tokens up to the first near tie.

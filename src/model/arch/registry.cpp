@@ -17,6 +17,13 @@ constexpr LayerConfig olmo2_layer{.norm_before = Norm::none, .norm_after = Norm:
 constexpr LayerConfig exaone4_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::head}};
 constexpr LayerConfig starcoder2_layer{.norm_before = Norm::layer, .feedforward = Mlp{.activation = Activation::gelu}};
 
+constexpr LayerConfig qwen35_layer{.mixer = Attention{.qk_norm = QkNorm::head, .output_gate = true}};
+constexpr LayerConfig nemotron_h_layer{.mixer = Attention{.rotates = false}, .feedforward = Mlp{.activation = Activation::squared_relu}};
+
+constexpr std::array lfm2_names{RoleName{Role::output_norm, "token_embd_norm"}};
+constexpr std::array nemotron_h_names{RoleName{Role::ffn_norm, "attn_norm"}};
+constexpr std::array qwen35_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
+
 // The classes' names, their defaults and the names of their weights: the configuration_*.py and modeling_*.py of transformers
 // (https://github.com/huggingface/transformers).
 constexpr std::array llama_classes{CheckpointClass{"LlamaForCausalLM"}, CheckpointClass{"LLaMAForCausalLM"},
@@ -115,9 +122,28 @@ constexpr std::array rows{
         .name = "granite",
         .honours = honours_scales,
         .checkpoints = {.classes = granite_classes, .traits = writes_vocabulary | writes_rope_dim, .tokenizer = {.pre = "refact"}}},
+    // Granite 4.0 H: Mamba-2 layers, and attention without rotation.
+    Architecture{.name = "granitehybrid",
+                 .honours = honours_scales | honours_rope_switch,
+                 .recurrent = Mamba2{},
+                 .checkpoints = {.tokenizer = {.pre = "refact"}}},
+    Architecture{.name = "lfm2",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = with_head_norms,
+                 .recurrent = ShortConv{},
+                 .tensor_names = lfm2_names,
+                 .checkpoints = {.tokenizer = {.pre = "lfm2"}}},
     Architecture{.name = "mistral3",
                  .honours = honours_temperature,
                  .checkpoints = {.classes = mistral3_classes, .traits = writes_vocabulary | writes_rope_dim}},
+    // Nemotron-H (arXiv 2504.03624): a block is one of Mamba-2, attention without rotation, and an MLP.
+    Architecture{.name = "nemotron_h",
+                 .layer = nemotron_h_layer,
+                 .recurrent = Mamba2{},
+                 .one_sublayer = true,
+                 .layer_norm_epsilon = true,
+                 .tensor_names = nemotron_h_names,
+                 .checkpoints = {.tokenizer = {.pre = "pixtral"}}},
     // OLMo 3: modular_olmo3.py of transformers 4.57; transformers 5.12 scales all layers, by mistake.
     Architecture{.name = "olmo2",
                  .rope_pairs = RopePairs::halves,
@@ -133,6 +159,14 @@ constexpr std::array rows{
                                  .tokenizer = {.pre = "dbrx"}}},
     Architecture{.name = "qwen2", .rope_pairs = RopePairs::halves, .biases = Biases::qkv, .checkpoints = {.classes = qwen2_classes}},
     Architecture{.name = "qwen3", .rope_pairs = RopePairs::halves, .layer = with_head_norms, .checkpoints = {.classes = qwen3_classes}},
+    Architecture{.name = "qwen35",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = qwen35_layer,
+                 .honours = honours_prediction,
+                 .recurrent = GatedDeltaNet{},
+                 .attention_every = 4,
+                 .tensor_names = qwen35_names,
+                 .checkpoints = {.tokenizer = {.pre = "qwen35"}}},
     Architecture{.name = "smollm3",
                  .unrotated_every = 4,
                  .checkpoints = {.classes = smollm3_classes, .traits = writes_vocabulary | writes_rope_dim}},
