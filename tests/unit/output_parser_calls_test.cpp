@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <set>
 
 #include "base/status.h"
@@ -178,8 +177,8 @@ TEST(OutputCalls, TheArgumentsOfANestedCallStayAsTheyAreWritten) {
   EXPECT_EQ(message.calls[0].arguments, arguments);
 }
 
-// A hundred thousand keys: a list that is searched for each of them takes a minute.
-TEST(OutputCalls, ManyArgumentsTakeTheirShareOfTime) {
+// A hundred thousand keys: a list that is searched for each of them takes longer than ctest waits for this program.
+TEST(OutputCalls, ManyArgumentsTakeLinearTime) {
   constexpr int keys = 100'000;
   std::string json = "{", python = "save(", tags;
   for (int i = 0; i < keys; ++i) {
@@ -200,9 +199,7 @@ TEST(OutputCalls, ManyArgumentsTakeTheirShareOfTime) {
       {"lfm2", "<|tool_call_start|>[" + python + ")]<|tool_call_end|>"},
       {"lfm2", "<|tool_call_start|>[save(a=" + json + ")]<|tool_call_end|>"}};
   for (const auto& [format, answer] : answers) {
-    const auto begin = std::chrono::steady_clock::now();
     const Message message = parse(format_named(format), {.longest_call = 16 << 20}, answer).message;
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << format;
     ASSERT_EQ(message.calls.size(), 1u) << format;
     const std::string& arguments = message.calls[0].arguments;
     EXPECT_EQ(std::ranges::count(arguments, ':'), keys + (arguments.starts_with("{\"a\": ") ? 1 : 0)) << format;
