@@ -177,6 +177,24 @@ TEST(OutputCalls, TheArgumentsOfANestedCallStayAsTheyAreWritten) {
   EXPECT_EQ(message.calls[0].arguments, arguments);
 }
 
+// Arguments are those of the first key, however it is written and however many keys there are; they are what is checked and what is given.
+TEST(OutputCalls, TheFirstArgumentsAreTheCalls) {
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += "\"k" + std::to_string(i) + "\": 1, ";
+  const std::pair<std::string, std::string> answers[] = {
+      {R"({"name": "save", "argum\u0065nts": {"a": 1}, "parameters": {"b": 2}})", R"({"a": 1})"},
+      {R"({"name": "save", )" + many + R"("arguments": {"a": 1}, "parameters": {"b": 2}})", R"({"a": 1})"},
+      {R"({"name": "save", "function": {"name": "save", "parameters": {"a": 1}}, "arguments": {"b": 2}})", R"({"a": 1})"}};
+  for (const auto& [object, arguments] : answers) {
+    const std::string answer = "<tool_call>\n" + object + "\n</tool_call>";
+    for (const bool streams : {false, true}) {
+      const Message message = parse(format_named("hermes"), {.calls = {.stream_arguments = streams}}, answer, every_byte(answer)).message;
+      ASSERT_EQ(message.calls.size(), 1u) << object;
+      EXPECT_EQ(message.calls[0].arguments, arguments) << object;
+    }
+  }
+}
+
 // A hundred thousand keys: a list that is searched for each of them takes longer than ctest waits for this program.
 TEST(OutputCalls, ManyArgumentsTakeLinearTime) {
   constexpr int keys = 100'000;
