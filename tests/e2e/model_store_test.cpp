@@ -24,7 +24,7 @@ class Models : public testing::Test {
   Models() {
     skipstone::fixtures::write_tiny_model({}, directory_.file("tiny.gguf"));
     std::vector<ModelFile> files;
-    for (const char* name : {"ant", "bee"}) files.push_back({directory_.file("tiny.gguf"), name, {name}});
+    for (const char* name : {"ant", "bee", "cow"}) files.push_back({directory_.file("tiny.gguf"), name, {name}});
     store_ = std::make_unique<ModelStore>(
         std::move(files), [this](const ModelFile& file, const auto&) { return load(file); }, nullptr, ModelStore::Clock::duration{});
   }
@@ -84,6 +84,37 @@ TEST_F(Models, AreThereUntilTheLastRequestHasEnded) {
   EXPECT_EQ(store_->state(0).status, Status::unloaded);
   EXPECT_EQ(store_->state(0).unloads, 1u);
   EXPECT_FALSE(store_->look(0));
+}
+
+// The model that is waited for is not the only one that may leave.
+TEST_F(Models, LeaveAsSoonAsAnyIsIdle) {
+  const auto own = acquire(0, ModelStore::Use::generation);
+  const auto text = acquire(1, ModelStore::Use::text);
+  auto generation = std::make_unique<ModelStore::Lease>(acquire(2, ModelStore::Use::generation));
+  auto made = std::async(std::launch::async, [this] { return store_->make_room(); });
+  while (store_->state(1).status == Status::loaded) std::this_thread::sleep_for(1ms);
+  generation.reset();
+  EXPECT_TRUE(made.get());
+  EXPECT_EQ(store_->state(2).status, Status::unloaded);
+  EXPECT_EQ(store_->state(1).status, Status::loaded);
+  EXPECT_TRUE(store_->if_loaded(1)) << "it need not leave any more";
+}
+
+// A load waits longer for a model than a cache that grows. Where the one gives up, the other one still waits.
+TEST_F(Models, TakeNoRequestsWhileAnyCallWaitsForThem) {
+  auto text = std::make_unique<ModelStore::Lease>(acquire(1, ModelStore::Use::text));
+  auto grown = std::async(std::launch::async, [this] { return store_->make_room(); });
+  while (store_->state(1).status == Status::loaded) std::this_thread::sleep_for(1ms);
+  short_of_memory_ = true;
+  auto loaded = std::async(std::launch::async, [this] { return static_cast<bool>(acquire(2, ModelStore::Use::generation)); });
+  bool leased = false;
+  while (grown.wait_for(0s) != std::future_status::ready) leased = leased || store_->if_loaded(1);
+  EXPECT_FALSE(grown.get()) << "a text that does not end";
+  for (int i = 0; i < 1000; ++i) leased = leased || store_->if_loaded(1);
+  EXPECT_FALSE(leased);
+  text.reset();
+  EXPECT_TRUE(loaded.get());
+  EXPECT_EQ(store_->state(1).status, Status::unloaded);
 }
 
 }  // namespace

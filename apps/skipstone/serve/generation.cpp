@@ -228,9 +228,9 @@ std::vector<skipstone_token> tokens_of(const Model& model, const GenerationReque
   if (request.form == Form::completion) {
     if (request.prompt_tokens.empty())
       return about("prompt", [&] { return model.engine.tokenize(request.prompt, true, true, keep_going); });
-    const std::uint32_t vocabulary = model.engine.info().vocabulary;
     for (const skipstone_token token : request.prompt_tokens) {
-      if (static_cast<std::uint32_t>(token) >= vocabulary) refuse("prompt", "token {} is outside the vocabulary of {}", token, vocabulary);
+      if (static_cast<std::uint32_t>(token) >= model.vocabulary)
+        refuse("prompt", "token {} is outside the vocabulary of {}", token, model.vocabulary);
     }
     return request.prompt_tokens;
   }
@@ -264,7 +264,8 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
   name = alias.empty() ? info.model_name : alias;
   known_as = {name, info.model_name};
   context = info.context;
-  for (std::uint32_t token = 0; token < info.vocabulary; ++token)
+  vocabulary = info.vocabulary;
+  for (std::uint32_t token = 0; token < vocabulary; ++token)
     longest_piece = std::max(longest_piece, engine.piece(static_cast<skipstone_token>(token)).size());
 }
 
@@ -300,8 +301,8 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
   std::string prompt_end;
   const std::vector<skipstone_token> tokens = tokens_of(model, request, cancellation, prompt_end);
   for (const skipstone_token_bias& bias : request.logit_bias) {
-    if (const std::uint32_t vocabulary = model.engine.info().vocabulary; static_cast<std::uint32_t>(bias.token) >= vocabulary)
-      refuse("logit_bias", "token {} is outside the vocabulary of {}", bias.token, vocabulary);
+    if (static_cast<std::uint32_t>(bias.token) >= model.vocabulary)
+      refuse("logit_bias", "token {} is outside the vocabulary of {}", bias.token, model.vocabulary);
   }
   const char* field = field_of(request.form);
   if (tokens.empty()) throw ApiError(400, "the prompt is empty; give at least one character of text", field);

@@ -27,7 +27,7 @@ struct Model {
   std::vector<std::string> known_as;  ///< names that a request may give
   std::vector<skipstone_token> end_tokens;
   std::vector<std::string> stop_strings;
-  std::uint32_t context = 0;
+  std::uint32_t context = 0, vocabulary = 0;
   std::size_t longest_piece = 1;  ///< most bytes that a token represents
   double plain_token_ms = 0;      ///< of one token without drafts or concurrent sequences, measured when it was loaded
   skipstone_session_params sampling = openai_sampling();  ///< of requests that give no values

@@ -229,13 +229,12 @@ std::string Server::tokens_of(const Model& model, const HttpRequest& request, co
 std::string Server::text_of(const Model& model, const HttpRequest& request, const Task& task) const {
   const auto body = read_object(request.body);
   const auto found = body.find("tokens");
-  const auto vocabulary = model.engine.info().vocabulary;
   if (found == body.end() || !found->is_array()) refuse("tokens", "'tokens' has to be a list of tokens");
   if (found->size() > most_tokens) refuse("tokens", "'tokens' has {} tokens; {} are possible", found->size(), most_tokens);
   std::vector<skipstone_token> tokens;
   for (const auto& token : *found) {
-    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary)
-      refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
+    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= model.vocabulary)
+      refuse("tokens", "a token has to be a number from 0 to {}", model.vocabulary - 1);
     tokens.push_back(token.get<skipstone_token>());
   }
   std::size_t bytes = 0;
