@@ -89,6 +89,7 @@ TEST_F(HttpServerTest, RefusalsKnowThePath) {
   EXPECT_EQ(refused("GET /a/b HTTP/1.1\r\n\r\n"), "400 refused: /a/b");
   EXPECT_EQ(refused("POST http://h/a/b HTTP/1.1\r\nContent-Length: 200\r\n" + end), "413 refused: /a/b");
   EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + end + "ff\r\n" + filler), "413 refused: /a/b");
+  EXPECT_EQ(refused("POST ?c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + end + "ff\r\nPOST /a/b " + filler), "413 refused: ");
   EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nExpect: x\r\n" + end), "417 refused: /a/b");
   EXPECT_EQ(refused("POST /a/b HTTP/1.1\r\nTransfer-Encoding: x\r\n" + end), "501 refused: /a/b");
   EXPECT_EQ(refused("GET /a/b HTTP/1.1\r\nA: " + filler), "431 refused: /a/b");
