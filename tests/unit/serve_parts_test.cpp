@@ -236,7 +236,6 @@ TEST(EventStream, KeepsAClientThatWaits) {
   EXPECT_EQ(written->text, "");
   stream.keep_alive(begin + std::chrono::seconds(3));
   EXPECT_EQ(std::exchange(written->text, ""), first);
-  stream.begin("text/event-stream", {});
   stream.send("data: x\n\n");
   EXPECT_EQ(std::exchange(written->text, ""), "data: x\n\n");
   stream.respond({503, "application/json", "{}", {}});
