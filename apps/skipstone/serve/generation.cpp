@@ -20,6 +20,22 @@ using skipstone::SortedJson;
 
 namespace {
 
+/// Whether the library refuses what it was given.
+bool is_refusal(const skipstone::error& error) {
+  return error.status() == SKIPSTONE_INVALID_ARGUMENT || error.status() == SKIPSTONE_UNSUPPORTED;
+}
+
+/// Runs `work` and turns the library's refusal into a client's error: ApiError (400) about `field`. Other exceptions pass through.
+template <typename Work>
+auto about(const char* field, const Work& work) {
+  try {
+    return work();
+  } catch (const skipstone::error& error) {
+    if (!is_refusal(error)) throw;
+    throw ApiError(400, error.what(), field);
+  }
+}
+
 const char* field_of(Form form) { return form == Form::completion ? "prompt" : form == Form::responses ? "input" : "messages"; }
 
 /// The ids of the calls in a conversation.
@@ -273,7 +289,7 @@ std::string show_conversation(const Model& model, const GenerationRequest& reque
   try {
     return model.chat.show(request.messages, request.tools, request.template_options, keep_going);
   } catch (const skipstone::error& error) {
-    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
+    if (!is_refusal(error)) throw;
     const std::string given = skipstone_last_error_where(), field = field_of(request.form);
     if (given.empty()) throw ApiError(400, error.what(), field);
     const std::string place = request.places.in_request(given, field);

@@ -33,17 +33,6 @@ struct Model {
   skipstone_session_params sampling = openai_sampling();  ///< of requests that give no values
 };
 
-/// Runs `work` and turns the library's refusal into a client's error: ApiError (400) about `field`. Other exceptions pass through.
-template <typename Work>
-auto about(const char* field, const Work& work) {
-  try {
-    return work();
-  } catch (const skipstone::error& error) {
-    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
-    throw ApiError(400, error.what(), field);
-  }
-}
-
 /// The conversation as the template writes it: the document of skipstone_chat_show(). Throws ApiError (400) with the place in the request
 /// of what the library refuses.
 std::string show_conversation(const Model& model, const GenerationRequest& request, const std::function<bool()>& keep_going);
