@@ -101,7 +101,7 @@ std::vector<Value> ChatTemplate::adapted(const Conversation& conversation) const
   const bool generic = words && &format != &detect_output_format(source_);
   const ToolText wanted{format, words, generic || can_.call_text, generic || !can_.tool_results};
   std::vector<Value> messages = can_.error_results ? conversation.messages : with_error_text(conversation.messages);
-  if (wanted.any()) messages = with_tool_text(messages, conversation, wanted);
+  if (wanted.any()) messages = with_tool_text(messages, wanted, conversation.tools, conversation.bytes);
   if (can_.single_calls && !wanted.calls) messages = with_single_calls(messages);
   const Value system = trusted_text("system");
   for (Value& message : messages) {

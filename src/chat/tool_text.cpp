@@ -55,7 +55,7 @@ const OutputFormat& generic_format() {
 
 class Writer {
  public:
-  Writer(const Conversation& conversation, const ToolText& wanted) : conversation_(conversation), wanted_(wanted) {}
+  Writer(const ToolText& wanted, const Value& tools, std::size_t bytes) : wanted_(wanted), tools_(tools), bytes_(bytes) {}
 
   std::vector<Value> write(const std::vector<Value>& messages) {
     for (const Value& message : messages) {
@@ -84,7 +84,7 @@ class Writer {
                                                               {"arguments_close", format.arguments_close},
                                                               {"line", format.arguments_close.empty() ? "" : "\n"}};
     for (const auto& [name, text] : words) variables.set(trusted_text(name), trusted_text(text));
-    return source.render(variables, conversation_.bytes, {});
+    return source.render(variables, bytes_, {});
   }
 
   static Value text_value(const Value& message) { return jinja::make_string(nullptr, text_of(message)); }
@@ -123,7 +123,7 @@ class Writer {
 
   void define() {
     static const Template source(call_macros + std::string(definitions_source));
-    const Text text = rendered(source, {{"tools", conversation_.tools}});
+    const Text text = rendered(source, {{"tools", tools_}});
     if (written_.empty() || !is_system(written_.front())) {
       written_.insert(written_.begin(), make_message("system", text));
       return;
@@ -134,8 +134,9 @@ class Writer {
     written_.front() = with_text(written_.front(), std::move(whole));
   }
 
-  const Conversation& conversation_;
   const ToolText& wanted_;
+  const Value& tools_;
+  const std::size_t bytes_;
   std::vector<Value> written_;
   Text results_;  ///< that are not yet in written_
 };
@@ -189,12 +190,13 @@ std::vector<Value> with_single_calls(const std::vector<Value>& messages) {
   return split;
 }
 
-std::vector<Value> with_tool_text(const std::vector<Value>& messages, const Conversation& conversation, const ToolText& wanted) {
-  return Writer(conversation, wanted).write(messages);
+std::vector<Value> with_tool_text(const std::vector<Value>& messages, const ToolText& wanted, const Value& tools, std::size_t bytes) {
+  return Writer(wanted, tools, bytes).write(messages);
 }
 
 std::vector<Value> with_error_text(std::vector<Value> messages) {
   for (Value& message : messages) {
+    poll(32);
     const Value* failed = role_of(message) == "tool" ? member(message, "is_error") : nullptr;
     if (failed == nullptr || !failed->is<bool>() || !*failed->get<bool>()) continue;
     const Text result = text_of(message);

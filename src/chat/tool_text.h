@@ -2,6 +2,7 @@
 // models know.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -20,10 +21,10 @@ struct ToolText {
 /// The format of calls in words for a template.
 const OutputFormat& tool_text_format(std::string_view chat_template);
 
-/// A conversation's `messages` with the tools' definitions in the first system message, calls in the text of answers, and results as
-/// messages of the user.
-std::vector<jinja::Value> with_tool_text(const std::vector<jinja::Value>& messages, const Conversation& conversation,
-                                         const ToolText& wanted);
+/// The messages with the tools' definitions in the first system message, calls in the text of answers, and results as messages of the user.
+/// `bytes`: of the conversation.
+std::vector<jinja::Value> with_tool_text(const std::vector<jinja::Value>& messages, const ToolText& wanted, const jinja::Value& tools,
+                                         std::size_t bytes);
 
 /// The messages with a word in front of each result that says that its call failed, where the member `is_error` does.
 std::vector<jinja::Value> with_error_text(std::vector<jinja::Value> messages);

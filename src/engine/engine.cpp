@@ -249,7 +249,7 @@ const MemoryPlan& Engine::memory() const { return state_->memory; }
 std::uint64_t Engine::device_bytes_held() const {
   std::uint64_t bytes = state_->model->device->memory_allocated();
   if (state_->stages) {
-    for (const StageState& stage : state_->stages->states()) bytes += stage.held;
+    for (const StageState& stage : state_->stages->latest_states()) bytes += stage.held;
   }
   return bytes;
 }
@@ -259,7 +259,7 @@ const ModelFacts& Engine::facts() const { return state_->file.facts; }
 std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
 std::vector<StageState> Engine::stages() const {
   if (!state_->stages) return {};
-  std::vector<StageState> all = state_->stages->states();
+  std::vector<StageState> all = state_->stages->latest_states();
   const vk::Caps& caps = device();
   all.insert(all.begin(), {.place = fmt::format("device {}", caps.index),
                            .device = caps.name,
@@ -279,7 +279,7 @@ std::vector<StageState> Engine::stages() const {
 std::uint64_t Engine::validation_messages() const {
   std::uint64_t messages = state_->model->device->instance().validation_messages();
   if (state_->stages) {
-    for (const StageState& stage : state_->stages->states()) messages += stage.validation_messages;
+    for (const StageState& stage : state_->stages->latest_states()) messages += stage.validation_messages;
   }
   return messages;
 }

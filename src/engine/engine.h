@@ -153,13 +153,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool has_tokenizer() const;  ///< false for synthetic models
   const vk::Caps& device() const;
   const MemoryPlan& memory() const;
+  // What is asked of stages on several devices is of the last moment when they did not work: nothing waits for them.
   std::uint64_t device_bytes_held() const;
   const std::string& model_fingerprint() const;
   const std::vector<text::ChatTemplate>& chat_templates() const;  ///< in the model file
   std::uint64_t validation_messages() const;
   const ModelFacts& facts() const;
   std::uint32_t max_rows() const;  ///< limit of rows that a pass can verify
-  /// For engines on several devices: the devices with their layers, in order; else empty.
+  /// For engines on several devices: the devices with their layers, in order; else empty. As device_bytes_held().
   std::vector<StageState> stages() const;
 
   /// Times the kernels' candidates on this model at length and keeps the choices in the cache, for engines that are loaded from now on.

@@ -59,7 +59,17 @@ Stages::Stages(std::unique_ptr<exec::Link> out, std::unique_ptr<exec::Link> in, 
 Stages::~Stages() { ring_.reset(); }
 
 std::vector<StageState> Stages::states() {
-  const StageMessage reply = ring_->exchange({.command = StageCommand::state, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
+  return keep_states(ring_->exchange({.command = StageCommand::state, .request = {}, .rows = {}, .cosines = {}, .bytes = {}}));
+}
+
+std::vector<StageState> Stages::latest_states() {
+  const auto reply = ring_->try_exchange({.command = StageCommand::state, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
+  if (reply) return keep_states(*reply);
+  const std::lock_guard lock(latest_mutex_);
+  return latest_;
+}
+
+std::vector<StageState> Stages::keep_states(const StageMessage& reply) {
   std::vector<StageState> states = states_from({reinterpret_cast<const char*>(reply.bytes.data()), reply.bytes.size()});
   for (const StageState& state : states) {
     if (state.build != stage_build()) {
@@ -67,6 +77,8 @@ std::vector<StageState> Stages::states() {
            state.build, stage_build());
     }
   }
+  const std::lock_guard lock(latest_mutex_);
+  latest_ = states;
   return states;
 }
 

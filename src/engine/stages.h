@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,8 @@ class Stages {
   /// The states in order, without the first stage. Throws what a stage has thrown since, and invalid_argument if a stage has another
   /// version.
   std::vector<StageState> states();
+  /// The states now; while the stages work, those of an earlier call. Does not wait for that work, which may itself wait for memory.
+  std::vector<StageState> latest_states();
   /// Keys and values of a remote layer for a sequence's first positions (exec::KvBytes).
   std::vector<std::byte> read_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages);
   void write_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages, std::span<const std::byte> bytes);
@@ -79,10 +82,14 @@ class Stages {
   void load(const StageSetup& setup);
 
  private:
+  std::vector<StageState> keep_states(const exec::StageMessage& reply);
+
   std::uint64_t transfer_microseconds_;
   std::vector<std::unique_ptr<exec::Link>> links_;
   std::unique_ptr<exec::StageRing> ring_;  ///< its destructor ends the threads' work
   std::vector<std::jthread> threads_;
+  std::mutex latest_mutex_;
+  std::vector<StageState> latest_;
 };
 
 }  // namespace skipstone::engine

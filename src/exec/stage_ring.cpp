@@ -31,6 +31,19 @@ StageRing::~StageRing() {
 
 StageMessage StageRing::exchange(StageMessage message, const std::function<void()>& meanwhile) {
   const std::lock_guard lock(mutex_);
+  return exchange_alone(std::move(message), meanwhile);
+}
+
+std::optional<StageMessage> StageRing::try_exchange(StageMessage message) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return std::nullopt;
+  while (posted_ > 0 && in_.ready()) drain(posted_ - 1);
+  if (posted_ > 0) return std::nullopt;
+  return exchange_alone(std::move(message), {});
+}
+
+/// Called with the lock.
+StageMessage StageRing::exchange_alone(StageMessage message, const std::function<void()>& meanwhile) {
   throw_failure();
   out_.send(std::move(message));
   drain(0);

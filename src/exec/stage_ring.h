@@ -30,6 +30,8 @@ class StageRing : public PageStore {
   /// Sends `message` around the ring; returns it as it comes back. `meanwhile` runs while the message is remote; it may not use the ring.
   /// Throws what a stage threw.
   StageMessage exchange(StageMessage message, const std::function<void()>& meanwhile = {});
+  /// The same without waiting for other work: nullopt if the ring is in use, or posted messages are not back.
+  std::optional<StageMessage> try_exchange(StageMessage message);
   /// Sends `message` without waiting for it. A failure is thrown by a later call, and by all calls after that one.
   void post(StageMessage message);
   /// Returns when all posted messages are back. Throws as post().
@@ -46,7 +48,7 @@ class StageRing : public PageStore {
   }
 
  private:
-  StageMessage receive();
+  StageMessage exchange_alone(StageMessage message, const std::function<void()>& meanwhile);
   void drain(std::uint32_t left);
   void throw_failure() const;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -24,7 +25,7 @@ class Models : public testing::Test {
   Models() {
     skipstone::fixtures::write_tiny_model({}, directory_.file("tiny.gguf"));
     std::vector<ModelFile> files;
-    for (const char* name : {"ant", "bee"}) files.push_back({directory_.file("tiny.gguf"), name, {name}});
+    for (const char* name : {"ant", "bee", "cow"}) files.push_back({directory_.file("tiny.gguf"), name, {name}});
     store_ = std::make_unique<ModelStore>(
         std::move(files), [this](const ModelFile& file, const auto&) { return load(file); }, nullptr, ModelStore::Clock::duration{});
   }
@@ -84,6 +85,47 @@ TEST_F(Models, AreThereUntilTheLastRequestHasEnded) {
   EXPECT_EQ(store_->state(0).status, Status::unloaded);
   EXPECT_EQ(store_->state(0).unloads, 1u);
   EXPECT_FALSE(store_->look(0));
+}
+
+// The model that is waited for is not the only one that may leave.
+TEST_F(Models, LeaveAsSoonAsAnyIsIdle) {
+  const auto own = acquire(0, ModelStore::Use::generation);
+  const auto text = acquire(1, ModelStore::Use::text);
+  auto generation = std::make_unique<ModelStore::Lease>(acquire(2, ModelStore::Use::generation));
+  auto made = std::async(std::launch::async, [this] { return store_->make_room(); });
+  while (store_->state(1).status == Status::loaded) std::this_thread::sleep_for(1ms);
+  generation.reset();
+  EXPECT_TRUE(made.get());
+  EXPECT_EQ(store_->state(2).status, Status::unloaded);
+  EXPECT_EQ(store_->state(1).status, Status::loaded);
+  EXPECT_TRUE(store_->if_loaded(1)) << "it need not leave any more";
+}
+
+// A load waits longer for a model than caches that grow. Where these give up, it still waits.
+TEST_F(Models, TakeNoRequestsWhileAnyCallWaitsForThem) {
+  auto text = std::make_unique<ModelStore::Lease>(acquire(1, ModelStore::Use::text));
+  std::vector<std::future<bool>> grown;
+  for (int i = 0; i < 8; ++i) {
+    grown.push_back(std::async(std::launch::async, [this] { return store_->make_room(); }));
+    std::this_thread::sleep_for(20ms);
+  }
+  short_of_memory_ = true;
+  auto loaded = std::async(std::launch::async, [this] { return static_cast<bool>(acquire(2, ModelStore::Use::generation)); });
+  grown.front().wait_for(4s);
+  std::atomic<bool> leased{false};
+  {
+    std::vector<std::jthread> asking;
+    for (int i = 0; i < 3; ++i) {
+      asking.emplace_back([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) leased = leased || store_->if_loaded(1);
+      });
+    }
+    for (auto& one : grown) EXPECT_FALSE(one.get()) << "a text that does not end";
+  }
+  EXPECT_FALSE(leased);
+  text.reset();
+  EXPECT_TRUE(loaded.get());
+  EXPECT_EQ(store_->state(1).status, Status::unloaded);
 }
 
 }  // namespace

@@ -12,9 +12,6 @@
 
 namespace skipstone::text::handmade {
 
-/// What a megabyte may take on a busy machine with sanitizers; an optimised build needs less than one second, quadratic work minutes.
-inline constexpr double most_seconds = 30;
-
 inline Token add(Vocabulary& v, std::string written, TokenType type = TokenType::normal, float score = 0) {
   v.tokens.push_back(std::move(written));
   v.types.push_back(type);

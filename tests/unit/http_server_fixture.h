@@ -76,7 +76,7 @@ class HttpServerTest : public testing::Test {
     const std::lock_guard lock(mutex);
     held.clear();
   }
-  bool becomes_gone() { return gone.get_future().wait_for(seconds(5)) == std::future_status::ready; }
+  bool becomes_gone() { return gone.get_future().wait_for(seconds(60)) == std::future_status::ready; }
   void TearDown() override {
     if (server) server->stop();
     release();
@@ -94,7 +94,7 @@ class HttpServerTest : public testing::Test {
 /// Waits until `holds`.
 template <typename Holds>
 bool soon(const Holds& holds) {
-  for (int i = 0; i < 500 && !holds(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  for (int i = 0; i < 6000 && !holds(); ++i) std::this_thread::sleep_for(milliseconds(10));
   return holds();
 }
 

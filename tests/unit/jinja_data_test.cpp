@@ -9,7 +9,6 @@
 
 #include "base/escape.h"
 #include "base/status.h"
-#include "base/stopwatch.h"
 #include "chat/jinja/template.h"
 
 namespace skipstone::chat::jinja {
@@ -79,24 +78,6 @@ TEST_F(JinjaData, EveryCaseIsRenderedAsTransformersDoes) {
   RecordProperty("texts", texts);
   RecordProperty("errors", errors);
   EXPECT_GT(texts, 0);
-}
-
-TEST_F(JinjaData, TheLargestTemplateIsCompiledQuickly) {
-  std::string largest;
-  for (const auto& file : std::filesystem::directory_iterator(folder + "templates")) {
-    std::string source = contents(file.path().string());
-    if (source.size() > largest.size()) largest = std::move(source);
-  }
-  double best = 1e9;
-  for (int i = 0; i < 20; ++i) {
-    const Stopwatch watch;
-    const Template compiled(largest);
-    best = std::min(best, 1e3 * watch.seconds());
-  }
-  RecordProperty("milliseconds", std::to_string(best));
-#ifdef NDEBUG
-  EXPECT_LT(best, 2.0);
-#endif
 }
 
 }  // namespace

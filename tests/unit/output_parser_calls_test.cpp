@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <set>
 
 #include "base/status.h"
@@ -178,8 +177,26 @@ TEST(OutputCalls, TheArgumentsOfANestedCallStayAsTheyAreWritten) {
   EXPECT_EQ(message.calls[0].arguments, arguments);
 }
 
-// A hundred thousand keys: a list that is searched for each of them takes a minute.
-TEST(OutputCalls, ManyArgumentsTakeTheirShareOfTime) {
+// Arguments are those of the first key, however it is written and however many keys there are; they are what is checked and what is given.
+TEST(OutputCalls, TheFirstArgumentsAreTheCalls) {
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += "\"k" + std::to_string(i) + "\": 1, ";
+  const std::pair<std::string, std::string> answers[] = {
+      {R"({"name": "save", "argum\u0065nts": {"a": 1}, "parameters": {"b": 2}})", R"({"a": 1})"},
+      {R"({"name": "save", )" + many + R"("arguments": {"a": 1}, "parameters": {"b": 2}})", R"({"a": 1})"},
+      {R"({"name": "save", "function": {"name": "save", "parameters": {"a": 1}}, "arguments": {"b": 2}})", R"({"a": 1})"}};
+  for (const auto& [object, arguments] : answers) {
+    const std::string answer = "<tool_call>\n" + object + "\n</tool_call>";
+    for (const bool streams : {false, true}) {
+      const Message message = parse(format_named("hermes"), {.calls = {.stream_arguments = streams}}, answer, every_byte(answer)).message;
+      ASSERT_EQ(message.calls.size(), 1u) << object;
+      EXPECT_EQ(message.calls[0].arguments, arguments) << object;
+    }
+  }
+}
+
+// A hundred thousand keys: a list that is searched for each of them takes longer than ctest waits for this program.
+TEST(OutputCalls, ManyArgumentsTakeLinearTime) {
   constexpr int keys = 100'000;
   std::string json = "{", python = "save(", tags;
   for (int i = 0; i < keys; ++i) {
@@ -200,9 +217,7 @@ TEST(OutputCalls, ManyArgumentsTakeTheirShareOfTime) {
       {"lfm2", "<|tool_call_start|>[" + python + ")]<|tool_call_end|>"},
       {"lfm2", "<|tool_call_start|>[save(a=" + json + ")]<|tool_call_end|>"}};
   for (const auto& [format, answer] : answers) {
-    const auto begin = std::chrono::steady_clock::now();
     const Message message = parse(format_named(format), {.longest_call = 16 << 20}, answer).message;
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << format;
     ASSERT_EQ(message.calls.size(), 1u) << format;
     const std::string& arguments = message.calls[0].arguments;
     EXPECT_EQ(std::ranges::count(arguments, ':'), keys + (arguments.starts_with("{\"a\": ") ? 1 : 0)) << format;

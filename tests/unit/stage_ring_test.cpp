@@ -3,10 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <memory>
+#include <semaphore>
 #include <thread>
+#include <utility>
 
 #include "base/status.h"
+#include "engine/stage_host.h"
+#include "engine/stages.h"
 #include "exec/stage_request.h"
 
 namespace skipstone::exec {
@@ -58,18 +65,62 @@ TEST(StageRing, FailuresAreThrownAndThoseThatNobodyWaitedForStay) {
 
 TEST(StageRing, SlowHopsKeepNobodyButWhoWaits) {
   using std::chrono::milliseconds;
-  QueueLink a(milliseconds(20)), b(milliseconds(20)), c(milliseconds(20));
+  QueueLink a(milliseconds(100)), b(milliseconds(100)), c(milliseconds(100));
   std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
   StageRing ring(a, c);
   bool early = true;
   ring.exchange(asking(StageCommand::pass), [&] {
     early = ring.is_back();
-    std::this_thread::sleep_for(milliseconds(90));
-    EXPECT_TRUE(ring.is_back());
+    while (!ring.is_back()) std::this_thread::sleep_for(milliseconds(1));
   });
   EXPECT_FALSE(early) << "three transfers take their time";
   ring.post(asking(StageCommand::pass));
   EXPECT_FALSE(ring.is_back()) << "post() does not wait";
+}
+
+// A stage may wait for memory that other engines have to free. Whoever shows the stages meanwhile does not wait for it.
+TEST(StageRing, StatesAreShownWhileAStageIsAtWork) {
+  constexpr std::chrono::microseconds soon{0};
+  auto to_stage = std::make_unique<QueueLink>(soon), back = std::make_unique<QueueLink>(soon);
+  std::binary_semaphore begun{0}, goes{0};
+  std::jthread stage([&, in = to_stage.get(), out = back.get()] {
+    std::uint64_t held = 100;
+    for (StageCommand command = StageCommand::state; command != StageCommand::end;) {
+      StageMessage message = in->receive();
+      command = message.command;
+      if (command == StageCommand::resize || command == StageCommand::pass) {
+        begun.release();
+        goes.acquire();
+        held += 100;
+      }
+      if (command == StageCommand::state) {
+        engine::StageState state;
+        state.build = engine::stage_build();
+        state.held = held;
+        const std::string line = engine::to_json(state);
+        std::ranges::transform(line, std::back_inserter(message.bytes), [](char c) { return static_cast<std::byte>(c); });
+      }
+      out->send(std::move(message));
+    }
+  });
+  engine::Stages stages(std::move(to_stage), std::move(back), 0);
+  const auto held = [&] {
+    const auto states = stages.latest_states();
+    return states.empty() ? 0 : states.front().held;
+  };
+  EXPECT_EQ(held(), 100u);
+  std::jthread growing([&] { stages.ring().resize(MemoryKind::full, 8, vk::Shortage::makes_room); });
+  begun.acquire();
+  EXPECT_EQ(held(), 100u) << "of the last time when the ring was free";
+  goes.release();
+  growing.join();
+  EXPECT_EQ(held(), 200u);
+  stages.ring().post(asking(StageCommand::pass));
+  begun.acquire();
+  EXPECT_EQ(held(), 200u) << "nobody has waited for the posted pass";
+  goes.release();
+  EXPECT_EQ(stages.states().front().held, 300u) << "states() waits";
+  EXPECT_EQ(held(), 300u);
 }
 
 TEST(StageRequest, ComesOutAsItWentIn) {

@@ -71,11 +71,6 @@ std::string Answer::event_text(const Json& data, const std::string& event) {
   return (event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n";
 }
 
-void Answer::send_events(std::string text) {
-  if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
-  exchange_->send(std::move(text));
-}
-
 void Answer::end_stream(bool done_mark) {
   if (done_mark) exchange_->send("data: [DONE]\n\n");
   exchange_->end();

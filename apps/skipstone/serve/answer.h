@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "json/json_fwd.h"
@@ -43,7 +44,7 @@ skipstone::Json timings_json(const Usage& usage);
 /// Used by the thread that generates. A stream's header is sent with its first event: what fails before has a status of its own.
 class Answer {
  public:
-  /// `memory` is charged for the parts of the answer that are kept until its end.
+  /// `exchange`: of a stream, an EventStream. `memory` is charged for the parts of the answer that are kept until its end.
   Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange, MemoryShare memory);
   virtual ~Answer() = default;
   Answer(const Answer&) = delete;
@@ -65,7 +66,7 @@ class Answer {
   void keep(std::size_t bytes);
   /// `event`: the event's name, "" for none.
   static std::string event_text(const skipstone::Json& data, const std::string& event = {});
-  void send_events(std::string text);
+  void send_events(std::string text) { exchange_->send(std::move(text)); }
   void send_event(const skipstone::Json& data, const std::string& event = {}) { send_events(event_text(data, event)); }
   void end_stream(bool done_mark);
   void respond(const skipstone::Json& document);
@@ -78,7 +79,6 @@ class Answer {
  private:
   std::shared_ptr<Exchange> exchange_;
   MemoryShare memory_;
-  bool begun_ = false;
 };
 
 std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange,

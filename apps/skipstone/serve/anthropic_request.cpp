@@ -35,7 +35,7 @@ struct Value {
 
 [[noreturn]] void refuse_kind(const Value& value, const char* wanted) {
   if (value.text.empty()) refuse(value.place, "'{}' is missing", value.place);
-  refuse(value.place, "'{}' has to be {}, not {}", value.place, wanted, name_of_json(value.text.front()));
+  refuse(value.place, "'{}' has to be {}, not {}", value.place, wanted, name_of(SortedJson::parse(value.text)));
 }
 
 /// What a client wrote, for a sentence.

@@ -33,16 +33,6 @@ class ApiError : public std::runtime_error {
 /// The current exception as an error for a client. An error of the library keeps its sentence.
 ApiError error_of_current_exception();
 
-/// Runs `work`; its exception becomes the answer.
-template <typename Work>
-void answering(Exchange& exchange, const Work& work) {
-  try {
-    work();
-  } catch (...) {
-    exchange.respond(error_of_current_exception().reply());
-  }
-}
-
 /// 400, about a field.
 template <typename... Args>
 [[noreturn]] void refuse(std::string_view field, fmt::format_string<Args...> sentence, Args&&... args) {

@@ -110,7 +110,7 @@ class Conversation {
  public:
   explicit Conversation(Places& places) : places_(places) {}
 
-  void add_instructions(std::string_view text) { push(fmt::format(R"({{"role":"system","content":{}}})", text), Places::instructions); }
+  void add_instructions(std::string_view text) { push(fmt::format(R"({{"role":"system","content":{}}})", text)); }
 
   void add(const Item& item) {
     const std::string type = item.text("type", "message");
@@ -129,7 +129,6 @@ class Conversation {
   struct Turn {
     std::string reasoning;
     std::vector<std::string> contents, calls;
-    std::uint32_t first = 0;                ///< item
     std::vector<std::uint32_t> call_items;  ///< of `calls`
     bool open = false, ends_with_text = false;
   };
@@ -139,13 +138,13 @@ class Conversation {
   };
   static const std::array<Kind, 4> kinds;
 
-  void push(const std::string& message, std::uint32_t item) {
+  void push(const std::string& message) {
     messages_.append(messages_.empty() ? "" : ",").append(message);
-    places_.messages.emplace_back(item, static_cast<std::uint32_t>(places_.calls.size()));
+    places_.first_calls.push_back(static_cast<std::uint32_t>(places_.calls.size()));
   }
 
-  Turn& turn(const Item& item) {
-    if (!std::exchange(turn_.open, true)) turn_.first = item.index;
+  Turn& turn() {
+    turn_.open = true;
     turn_.ends_with_text = false;
     return turn_;
   }
@@ -164,7 +163,7 @@ class Conversation {
       message += fmt::format(R"(,"content":[{}])", fmt::join(parts, ","));
     }
     if (!ended.calls.empty()) message += fmt::format(R"(,"tool_calls":[{}])", fmt::join(ended.calls, ","));
-    push(message + "}", ended.first);
+    push(message + "}");
     places_.calls.insert(places_.calls.end(), ended.call_items.begin(), ended.call_items.end());
   }
 
@@ -175,10 +174,10 @@ class Conversation {
     const std::string_view content = content_of(item, "content");
     if (role != "assistant") {
       end_turn();
-      return push(fmt::format(R"({{"role":"{}","content":{}}})", role, content), item.index);
+      return push(fmt::format(R"({{"role":"{}","content":{}}})", role, content));
     }
     if (turn_.ends_with_text) end_turn();  // two messages in a row are two turns
-    turn(item).contents.emplace_back(content);
+    turn().contents.emplace_back(content);
     turn_.ends_with_text = true;
   }
 
@@ -186,7 +185,7 @@ class Conversation {
     std::string text = reasoning_text(item, "content");
     if (text.empty()) text = reasoning_text(item, "summary");
     if (text.empty()) return;  // encrypted for another server, or none
-    std::string& all = turn(item).reasoning;
+    std::string& all = turn().reasoning;
     all.append(all.empty() ? "" : "\n\n").append(text);
   }
 
@@ -196,8 +195,8 @@ class Conversation {
     std::string_view arguments = json_member(item.written, "arguments");
     if (arguments.empty()) arguments = "\"\"";
     if (const std::string name = item.text("name", ""); name.empty()) refuse("input", "{}.name: is missing", item.place);
-    turn(item).calls.push_back(fmt::format(R"({{"id":{},"type":"function","function":{{"name":{},"arguments":{}}}}})", json_text(Json(id)),
-                                           json_member(item.written, "name"), arguments));
+    turn().calls.push_back(fmt::format(R"({{"id":{},"type":"function","function":{{"name":{},"arguments":{}}}}})", json_text(Json(id)),
+                                       json_member(item.written, "name"), arguments));
     turn_.call_items.push_back(item.index);
   }
 
@@ -205,7 +204,7 @@ class Conversation {
     const std::string id = item.text("call_id", "");
     if (!ids_.contains(id)) refuse("input", "{}.call_id: is '{}', and no call before it has that id", item.place, shortened(id, 40));
     end_turn();
-    push(fmt::format(R"({{"role":"tool","tool_call_id":{},"content":{}}})", json_text(Json(id)), content_of(item, "output")), item.index);
+    push(fmt::format(R"({{"role":"tool","tool_call_id":{},"content":{}}})", json_text(Json(id)), content_of(item, "output")));
   }
 
   Places& places_;
@@ -237,7 +236,6 @@ std::string messages_of_input(const SortedJson& input, std::string_view written,
   if (input.is_string()) {
     const SortedJson message = {{"role", "user"}, {"content", input}};
     conversation.add({message, {{"content", written}}, "input"});
-    places.messages.pop_back();  // it has no index
     return conversation.take();
   }
   if (!input.is_array() || input.empty()) refuse("input", "'input' has to be a text, or a list with at least one item");
@@ -296,7 +294,7 @@ void read_tools(const SortedJson& body, const WrittenBody& written, GenerationRe
   const bool callable = !given || *choice == "auto";
   if (request.form == Form::responses) return functions_of_tools(*tools, written["tools"]).give_to(request, callable);
   require_functions(*tools);
-  give_tools(request, tools->empty() ? "" : std::string(written["tools"]), callable);
+  request.set_tools(tools->empty() ? "" : std::string(written["tools"]), callable);
 }
 
 /// A field of the request counts, and not a variable of the same name in 'chat_template_kwargs'.

@@ -35,6 +35,7 @@ void EventStream::begin(std::string_view type, const Headers& headers) {
 void EventStream::send(std::string piece) {
   const std::lock_guard lock(mutex_);
   last_ = Clock::now();
+  if (!std::exchange(begun_, true)) exchange_->begin(event_stream_type);
   exchange_->send(std::move(piece));
 }
 

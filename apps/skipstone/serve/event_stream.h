@@ -24,8 +24,9 @@ class EventStream : public Exchange {
 
   /// An error: after the header it is the last event.
   unsigned respond(HttpReply reply) override;
-  /// Sends the header unless it was sent.
+  /// Sends the header of events, unless it was sent.
   void begin(std::string_view type, const Headers& headers) override;
+  /// Begins the answer if it has not begun.
   void send(std::string piece) override;
   void end() override;
   void on_gone(std::function<void()> callback) override { exchange_->on_gone(std::move(callback)); }

@@ -20,6 +20,22 @@ using skipstone::SortedJson;
 
 namespace {
 
+/// Whether the library refuses what it was given.
+bool is_refusal(const skipstone::error& error) {
+  return error.status() == SKIPSTONE_INVALID_ARGUMENT || error.status() == SKIPSTONE_UNSUPPORTED;
+}
+
+/// Runs `work` and turns the library's refusal into a client's error: ApiError (400) about `field`. Other exceptions pass through.
+template <typename Work>
+auto about(const char* field, const Work& work) {
+  try {
+    return work();
+  } catch (const skipstone::error& error) {
+    if (!is_refusal(error)) throw;
+    throw ApiError(400, error.what(), field);
+  }
+}
+
 const char* field_of(Form form) { return form == Form::completion ? "prompt" : form == Form::responses ? "input" : "messages"; }
 
 /// The ids of the calls in a conversation.
@@ -228,9 +244,9 @@ std::vector<skipstone_token> tokens_of(const Model& model, const GenerationReque
   if (request.form == Form::completion) {
     if (request.prompt_tokens.empty())
       return about("prompt", [&] { return model.engine.tokenize(request.prompt, true, true, keep_going); });
-    const std::uint32_t vocabulary = model.engine.info().vocabulary;
     for (const skipstone_token token : request.prompt_tokens) {
-      if (static_cast<std::uint32_t>(token) >= vocabulary) refuse("prompt", "token {} is outside the vocabulary of {}", token, vocabulary);
+      if (static_cast<std::uint32_t>(token) >= model.vocabulary)
+        refuse("prompt", "token {} is outside the vocabulary of {}", token, model.vocabulary);
     }
     return request.prompt_tokens;
   }
@@ -264,7 +280,8 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
   name = alias.empty() ? info.model_name : alias;
   known_as = {name, info.model_name};
   context = info.context;
-  for (std::uint32_t token = 0; token < info.vocabulary; ++token)
+  vocabulary = info.vocabulary;
+  for (std::uint32_t token = 0; token < vocabulary; ++token)
     longest_piece = std::max(longest_piece, engine.piece(static_cast<skipstone_token>(token)).size());
 }
 
@@ -272,7 +289,7 @@ std::string show_conversation(const Model& model, const GenerationRequest& reque
   try {
     return model.chat.show(request.messages, request.tools, request.template_options, keep_going);
   } catch (const skipstone::error& error) {
-    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
+    if (!is_refusal(error)) throw;
     const std::string given = skipstone_last_error_where(), field = field_of(request.form);
     if (given.empty()) throw ApiError(400, error.what(), field);
     const std::string place = request.places.in_request(given, field);
@@ -300,8 +317,8 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
   std::string prompt_end;
   const std::vector<skipstone_token> tokens = tokens_of(model, request, cancellation, prompt_end);
   for (const skipstone_token_bias& bias : request.logit_bias) {
-    if (const std::uint32_t vocabulary = model.engine.info().vocabulary; static_cast<std::uint32_t>(bias.token) >= vocabulary)
-      refuse("logit_bias", "token {} is outside the vocabulary of {}", bias.token, vocabulary);
+    if (static_cast<std::uint32_t>(bias.token) >= model.vocabulary)
+      refuse("logit_bias", "token {} is outside the vocabulary of {}", bias.token, model.vocabulary);
   }
   const char* field = field_of(request.form);
   if (tokens.empty()) throw ApiError(400, "the prompt is empty; give at least one character of text", field);

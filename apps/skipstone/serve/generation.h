@@ -27,22 +27,11 @@ struct Model {
   std::vector<std::string> known_as;  ///< names that a request may give
   std::vector<skipstone_token> end_tokens;
   std::vector<std::string> stop_strings;
-  std::uint32_t context = 0;
+  std::uint32_t context = 0, vocabulary = 0;
   std::size_t longest_piece = 1;  ///< most bytes that a token represents
   double plain_token_ms = 0;      ///< of one token without drafts or concurrent sequences, measured when it was loaded
   skipstone_session_params sampling = openai_sampling();  ///< of requests that give no values
 };
-
-/// Runs `work` and turns the library's refusal into a client's error: ApiError (400) about `field`. Other exceptions pass through.
-template <typename Work>
-auto about(const char* field, const Work& work) {
-  try {
-    return work();
-  } catch (const skipstone::error& error) {
-    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
-    throw ApiError(400, error.what(), field);
-  }
-}
 
 /// The conversation as the template writes it: the document of skipstone_chat_show(). Throws ApiError (400) with the place in the request
 /// of what the library refuses.

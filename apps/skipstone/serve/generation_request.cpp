@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "base/status.h"
 #include "json/parse_json.h"
@@ -30,33 +31,6 @@ constexpr std::size_t most_biases = 1024;                       // skipstone_ses
 constexpr double most_choices = 16, most_top_logprobs = 20;
 // OpenAI's limits, https://platform.openai.com/docs/api-reference/responses/create
 constexpr std::size_t most_metadata = 16, most_metadata_key = 64, most_metadata_value = 512;
-
-}  // namespace
-
-const char* name_of_json(char first) {
-  switch (first) {
-    case 'n':
-      return "null";
-    case 't':
-    case 'f':
-      return "true or false";
-    case '"':
-      return "a text";
-    case '[':
-      return "a list";
-    case '{':
-      return "an object";
-    default:
-      return "a number";
-  }
-}
-
-const char* name_of(const SortedJson& value) {
-  const bool container = value.is_structured();
-  return name_of_json(container ? (value.is_array() ? '[' : '{') : value.is_string() ? '"' : value.dump()[0]);
-}
-
-namespace {
 
 double number_in(std::string_view field, const SortedJson& value, double least, double most) {
   if (!value.is_number()) refuse(field, "'{}' has to be a number, not {}", field, name_of(value));
@@ -312,6 +286,30 @@ void read_completion(const SortedJson& body, Request& request) {
 }
 
 }  // namespace
+
+const char* name_of(const SortedJson& value) {
+  switch (value.type()) {
+    case SortedJson::value_t::null:
+      return "null";
+    case SortedJson::value_t::boolean:
+      return "true or false";
+    case SortedJson::value_t::string:
+      return "a text";
+    case SortedJson::value_t::array:
+      return "a list";
+    case SortedJson::value_t::object:
+      return "an object";
+    default:
+      return "a number";
+  }
+}
+
+void GenerationRequest::set_tools(std::string json, bool callable) {
+  tools_bytes = json.size();
+  if (!callable || json.empty()) return;
+  parse_tool_calls = true;
+  tools = std::move(json);
+}
 
 SortedJson read_object(const std::string& body) {
   try {

@@ -61,6 +61,9 @@ struct GenerationRequest {
   std::vector<std::string> notes;                              ///< responses, messages: what the request has and the answer leaves out
   Places places;                                               ///< responses, messages: where the conversation is in the request
 
+  /// `json`: the tools in the form of chat completions, "" for none. `callable`: whether the model may call them.
+  void set_tools(std::string json, bool callable);
+
   /// Memory of its texts.
   std::size_t bytes() const {
     std::size_t stops = 0;
@@ -81,8 +84,6 @@ void take_sampling(GenerationRequest& request, const skipstone_session_params& d
 
 /// What a value is, for messages: "a text".
 const char* name_of(const skipstone::SortedJson& value);
-/// The same by the first character of its JSON.
-const char* name_of_json(char first);
 
 /// The body as an object; throws ApiError (400).
 skipstone::SortedJson read_object(const std::string& body);

@@ -18,7 +18,9 @@ namespace {
 constexpr std::size_t most_fields = 128;           // of a header: each needs more memory than its bytes
 constexpr std::size_t write_bytes = 256 << 10;     // bytes that a client must read within HttpLimits::writing
 constexpr std::size_t read_ahead_bytes = 4 << 10;  // read at a time while an answer is generated
-constexpr std::size_t kept_path = 64;              // bytes of a path, enough for its API
+
+/// The beginning of the path in the bytes of a request, enough for its API.
+std::string kept_path_of(std::string_view bytes) { return path_of(target_of(bytes)).substr(0, 64); }
 
 }  // namespace
 
@@ -162,7 +164,7 @@ HttpRequest request_of(const Message& message) {
 
 // Checks the client and its request before any byte of the body is requested or kept.
 void HttpConnection::judge(std::string_view head) {
-  path_ = path_of(target_of(head)).substr(0, kept_path);
+  path_ = kept_path_of(head);
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(buffer_.max_size()));
   parser_->body_limit(server_->limits.body_bytes);
@@ -226,7 +228,8 @@ void HttpConnection::explain(error_code error) {
 }
 
 void HttpConnection::refuse(unsigned status, std::string_view sentence) {
-  if (path_.empty()) path_ = path_of(target_of({static_cast<const char*>(buffer_.data().data()), buffer_.size()})).substr(0, kept_path);
+  const auto bytes = buffer_.data();
+  if (!parser_) path_ = kept_path_of({static_cast<const char*>(bytes.data()), bytes.size()});  // else the buffer has no header any more
   reply_and_close(server_->callbacks.refusal(path_, status, sentence));
 }
 

@@ -9,17 +9,6 @@
 #include "serve/api_error.h"
 
 namespace cli::serve {
-
-/// Why a load failed, for all requests that waited for it.
-struct LoadFailure {
-  unsigned status;
-  std::string reason;
-
-  [[noreturn]] void report(const std::string& name) const {
-    throw ApiError(status, fmt::format("the model '{}' cannot be loaded: {}", name, reason), "model", "model_not_loaded");
-  }
-};
-
 namespace {
 
 // Cancellations have no signal of their own for a request that waits here.
@@ -29,27 +18,21 @@ constexpr std::chrono::seconds patience{5};
 
 [[noreturn]] void throw_ended() { throw ApiError(503, "this request was ended before its model was loaded"); }
 
-/// Of the current exception. Rethrows what is not about the model: a lost device, and no memory on the host.
-LoadFailure load_failure() {
+/// The current exception as the failure of a load. Rethrows what is not about the model: a lost device, and no memory on the host.
+ApiError load_failure(const std::string& name) {
+  const auto failure = [&](unsigned status, const std::exception& error) {
+    return ApiError(status, fmt::format("the model '{}' cannot be loaded: {}", name, error.what()), "model", "model_not_loaded");
+  };
   try {
     throw;
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_DEVICE_LOST) throw;
     const bool later = error.status() == SKIPSTONE_OUT_OF_MEMORY || error.status() == SKIPSTONE_CANCELLED;
-    return {later ? 503u : 500u, error.what()};
+    return failure(later ? 503 : 500, error);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    return {500, error.what()};
-  }
-}
-
-/// 0 where the device is lost.
-std::uint64_t device_bytes_of(const Model& model) {
-  try {
-    return model.engine.info().device_bytes;
-  } catch (const skipstone::error&) {
-    return 0;
+    return failure(500, error);
   }
 }
 
@@ -61,16 +44,32 @@ struct ModelStore::Entry {
   std::size_t leases = 0;
   std::size_t generations = 0;  ///< of the leases
   bool loading = false;
-  bool leaving = false;    ///< gives no more leases, until it is unloaded
-  bool unloading = false;  ///< has no leases, and is being destroyed
+  std::size_t leaving = 0;  ///< calls of make_room() that wait for it; it gives no leases meanwhile
+  bool unloading = false;   ///< is being destroyed
   Clock::time_point last_used{};
   std::uint64_t loads = 0, unloads = 0;
-  std::uint64_t device_bytes = 0;      ///< while it is unloading
-  std::optional<LoadFailure> failure;  ///< of the last load
-  Clock::time_point failed{};          ///< when that ended
+  std::optional<ApiError> failure;  ///< of the last load
+  Clock::time_point failed{};       ///< when that ended
 
-  bool is_there() const { return model != nullptr && !unloading; }
-  bool usable() const { return is_there() && !leaving; }
+  bool usable() const { return model != nullptr && leaving == 0; }
+};
+
+/// The model that a call of make_room() waits for. Used with the store's lock.
+class ModelStore::Departure {
+ public:
+  explicit Departure(ModelStore& store) : store_(store) {}
+  ~Departure() { set(nullptr); }
+  Departure(const Departure&) = delete;
+  Departure& operator=(const Departure&) = delete;
+  void set(Entry* entry) {
+    if (entry != nullptr) ++entry->leaving;
+    if (entry_ != nullptr && --entry_->leaving == 0) store_.changed_.notify_all();
+    entry_ = entry;
+  }
+
+ private:
+  ModelStore& store_;
+  Entry* entry_ = nullptr;
 };
 
 ModelStore::Lease::~Lease() {
@@ -116,11 +115,9 @@ std::optional<std::size_t> ModelStore::find(std::string_view name) const {
 ModelStore::State ModelStore::state(std::size_t model) const {
   const Lock lock(mutex_);
   const Entry& entry = entries_.at(model);
-  const Status status = entry.loading                      ? Status::loading
-                        : entry.leaving || entry.unloading ? Status::unloading
-                        : entry.model                      ? Status::loaded
-                                                           : Status::unloaded;
-  return {status, entry.loads, entry.unloads, entry.device_bytes};
+  const bool unloading = entry.unloading || (entry.model && entry.leaving > 0);
+  const Status status = entry.loading ? Status::loading : unloading ? Status::unloading : entry.model ? Status::loaded : Status::unloaded;
+  return {status, entry.loads, entry.unloads};
 }
 
 // ---- leases ----
@@ -154,7 +151,7 @@ ModelStore::Lease ModelStore::if_loaded(std::size_t model) {
 ModelStore::Lease ModelStore::look(std::size_t model) {
   const Lock lock(mutex_);
   Entry& entry = entries_.at(model);
-  if (!entry.is_there()) return {};
+  if (!entry.model) return {};
   return lease(entry, Use::text);
 }
 
@@ -180,7 +177,7 @@ ModelStore::Lease ModelStore::acquire(std::size_t model, const Caller& caller) {
 void ModelStore::wait_for_model(Entry& entry, const Caller& caller, Lock& lock) {
   while (!entry.usable()) {
     if (stopped_ || !caller.keep_going()) throw_ended();
-    if (entry.failure && caller.since <= entry.failed) entry.failure->report(entry.file.name);
+    if (entry.failure && caller.since <= entry.failed) throw ApiError(*entry.failure);
     const bool turn = loader_ == std::thread::id() && waiting_.begin()->second == &entry;
     if (turn && !entry.model && !entry.unloading) {
       load(entry, caller, lock);
@@ -219,25 +216,21 @@ void ModelStore::load(Entry& entry, const Caller& caller, Lock& lock) {
   try {
     std::rethrow_exception(failed);
   } catch (...) {
-    entry.failure = load_failure();
+    entry.failure = load_failure(entry.file.name);
   }
   entry.failed = Clock::now();
-  entry.failure->report(entry.file.name);
+  throw ApiError(*entry.failure);
 }
 
 void ModelStore::unload(Entry& entry, Lock& lock) {
-  entry.leaving = entry.unloading = true;
+  entry.unloading = true;
   std::unique_ptr<const Model> model = std::move(entry.model);
-  lock.unlock();
-  const std::uint64_t bytes = device_bytes_of(*model);
-  lock.lock();
-  entry.device_bytes = bytes;
   lock.unlock();
   model.reset();
   lock.lock();
   ++entry.unloads;
-  entry.leaving = entry.unloading = false;
-  entry.device_bytes = 0;
+  ++unloads_;
+  entry.unloading = false;
   changed_.notify_all();
 }
 
@@ -249,7 +242,7 @@ template <typename Which>
 ModelStore::Entry* ModelStore::least_recently_used(const Which& which) {
   Entry* least = nullptr;
   for (Entry& entry : entries_) {
-    if (entry.is_there() && which(entry) && (least == nullptr || entry.last_used < least->last_used)) least = &entry;
+    if (entry.model && which(entry) && (least == nullptr || entry.last_used < least->last_used)) least = &entry;
   }
   return least;
 }
@@ -257,47 +250,31 @@ ModelStore::Entry* ModelStore::least_recently_used(const Which& which) {
 bool ModelStore::make_room() {
   Lock lock(mutex_);
   const bool loads = loader_ == std::this_thread::get_id();
+  const auto end = Clock::now() + patience;
+  const std::uint64_t unloads = unloads_;
+  const auto unloading = [this] { return std::ranges::any_of(entries_, &Entry::unloading); };
+  Departure leaving(*this);
+  Entry* used = nullptr;
   for (;;) {
     if (Entry* const idle = least_recently_used([](const Entry& entry) { return entry.leases == 0; })) {
       unload(*idle, lock);
       return true;
     }
-    const auto unloading = [this] { return std::ranges::any_of(entries_, &Entry::unloading); };
-    if (unloading()) {
-      changed_.wait(lock, [&] { return !unloading(); });
-      return true;
-    }
+    changed_.wait(lock, [&] { return !unloading(); });
+    if (unloads_ != unloads) return true;  // by another thread
     const bool any = least_recently_used([](const Entry&) { return true; }) != nullptr;
-    const auto goes = [&] { return !loads || (*loader_goes_)(); };
-    if (!any || stopped_ || !goes()) return false;
-    if (Entry* const texts = least_recently_used([](const Entry& entry) { return entry.generations == 0; })) {
-      const auto patient = [&, end = Clock::now() + patience] { return goes() && Clock::now() < end; };
-      if (unload_after_use(*texts, patient, lock)) return true;
+    if (!any || stopped_ || (loads && !(*loader_goes_)())) return false;
+    Entry* next = nullptr;
+    if (Clock::now() < end) next = least_recently_used([](const Entry& entry) { return entry.generations == 0; });
+    if (next == nullptr && !loads) return false;
+    if (next == nullptr) {
+      // Requests that have waited for a model use it before it leaves; once it is chosen, it takes no new ones.
+      if (used == nullptr) used = least_recently_used([this](const Entry& entry) { return !has_waiting(entry); });
+      next = used;
     }
-    if (!loads) return false;
-    // Requests that have waited for a model use it before it leaves.
-    if (Entry* const used = least_recently_used([this](const Entry& entry) { return !has_waiting(entry); }))
-      return unload_after_use(*used, *loader_goes_, lock);
+    leaving.set(next);
     changed_.wait_for(lock, poll);
   }
-}
-
-bool ModelStore::unload_after_use(Entry& entry, const KeepGoing& keep_going, Lock& lock) {
-  while (entry.is_there() && entry.leases > 0) {
-    entry.leaving = true;  // again, if another thread that waited for it has given up
-    if (stopped_ || !keep_going()) {
-      entry.leaving = false;
-      changed_.notify_all();
-      return false;
-    }
-    changed_.wait_for(lock, poll);
-  }
-  if (entry.is_there()) {
-    unload(entry, lock);
-  } else {  // another thread unloads it
-    changed_.wait(lock, [&] { return !entry.unloading; });
-  }
-  return true;
 }
 
 void ModelStore::stop() {

@@ -26,6 +26,7 @@ namespace cli::serve {
 /// make_room() from any allocation.
 class ModelStore {
   struct Entry;
+  class Departure;
 
  public:
   using Clock = std::chrono::steady_clock;
@@ -67,7 +68,6 @@ class ModelStore {
   struct State {
     Status status = Status::unloaded;
     std::uint64_t loads = 0, unloads = 0;
-    std::uint64_t device_bytes = 0;  ///< while it is destroyed, what it held
   };
 
   /// `first`: the first file's model if it is loaded already. `idle`: a model that no request has used for that long is unloaded; 0: never.
@@ -103,7 +103,6 @@ class ModelStore {
   void release(Entry& entry, Use use);
   void load(Entry& entry, const Caller& caller, Lock& lock);
   void unload(Entry& entry, Lock& lock);
-  bool unload_after_use(Entry& entry, const KeepGoing& keep_going, Lock& lock);
   void wait_for_model(Entry& entry, const Caller& caller, Lock& lock);
   void unload_idle(const std::stop_token& stop);
   bool has_waiting(const Entry& entry) const;
@@ -117,6 +116,7 @@ class ModelStore {
   std::vector<Entry> entries_;
   std::map<std::uint64_t, const Entry*> waiting_;  ///< calls of acquire(), by their order
   std::uint64_t next_waiting_ = 0;
+  std::uint64_t unloads_ = 0;               ///< of all models
   std::thread::id loader_;                  ///< the thread that loads a model, of which there is one at a time
   const KeepGoing* loader_goes_ = nullptr;  ///< its request's
   std::atomic<bool> stopped_{false};

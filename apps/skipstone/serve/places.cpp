@@ -34,15 +34,11 @@ std::string Places::in_request(std::string_view place, std::string_view conversa
   if (place.starts_with(options)) return fmt::format("chat_template_kwargs{}", place.substr(options.size()));
   if (const auto tool = take_index(rest, "tools"); tool && *tool < tools.size())
     return fmt::format("tools[{}]{}", tools[*tool], without_function(rest));
-  if (const auto message = take_index(rest, all); message && *message < messages.size()) {
-    const auto [item, first_call] = messages[*message];
-    if (item == instructions) return "instructions";
-    if (const auto call = take_index(rest, ".tool_calls"); call && first_call + *call < calls.size())
-      return fmt::format("{}[{}]{}", conversation, calls[first_call + *call], without_function(rest));
-    return fmt::format("{}[{}]{}", conversation, item, rest);
-  }
-  if (place == all) return std::string(conversation);
-  return place.starts_with(all) && conversation != all ? std::string(conversation) : std::string(place);
+  if (conversation == all || !place.starts_with(all)) return std::string(place);
+  const auto message = take_index(rest, all), call = take_index(rest, ".tool_calls");
+  const bool known = message && call && *message < first_calls.size() && first_calls[*message] + *call < calls.size();
+  if (!known || !rest.starts_with(".function.arguments")) return std::string(conversation);
+  return fmt::format("{}[{}]{}", conversation, calls[first_calls[*message] + *call], without_function(rest));
 }
 
 }  // namespace cli::serve

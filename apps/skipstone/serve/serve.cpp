@@ -109,7 +109,7 @@ std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const std:
                                                  : SKIPSTONE_PREFIXES_EXACT;
   params.pool_tokens = options.cache_tokens;
   auto model = std::make_unique<serve::Model>(loading.engine(params), read_chat_template(options.chat_template), alias);
-  if (!model->engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
+  if (model->vocabulary == 0) fail(ExitCode::bad_model, "the model has no vocabulary");
   model->sampling = options.server.defaults.sampling;
   options.given.recommend(model->engine, model->sampling);
   prepare(*model, options.server, loading);

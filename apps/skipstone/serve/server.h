@@ -78,9 +78,8 @@ class Server {
   JobQueue& queue_of(std::size_t model);
   std::size_t generations(std::size_t (JobQueue::*count)() const) const;
   void refuse_while_ending() const;
-  /// answering(); a lost device also ends the server.
+  /// Runs `work`; its exception becomes the answer, unless the client is gone. A lost device also ends the server.
   void answer_with(Exchange& exchange, const std::function<void()>& work);
-  void note_loss(const skipstone::error& error);
 
   void health(HttpRequest request, const ExchangePtr& exchange);
   void props(HttpRequest request, const ExchangePtr& exchange);

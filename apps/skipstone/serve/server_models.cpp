@@ -43,7 +43,7 @@ Json Server::list_entry(std::size_t model) const {
   if (const ModelStore::Lease loaded = models_.look(model)) {
     entry["context_length"] = loaded->context;
     entry["max_model_len"] = loaded->context;
-    entry["meta"] = {{"n_ctx", loaded->context}, {"n_vocab", loaded->engine.info().vocabulary}};
+    entry["meta"] = {{"n_ctx", loaded->context}, {"n_vocab", loaded->vocabulary}};
   }
   if (models_.size() == 1) return entry;
   const ModelStore::Status status = models_.state(model).status;
@@ -86,9 +86,11 @@ void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
     const ModelStore::State stored = models_.state(i);
     state.loads = stored.loads;
     state.unloads = stored.unloads;
-    state.loaded = model || stored.status == ModelStore::Status::unloading;
-    state.device_bytes = model ? model->engine.info().device_bytes : stored.device_bytes;
-    if (model) state.engine = model->engine.report();
+    state.loaded = static_cast<bool>(model);
+    if (model) {
+      state.device_bytes = model->engine.info().device_bytes;
+      state.engine = model->engine.report();
+    }
   }
   const std::uint64_t held = options_.model_memory != nullptr ? options_.model_memory->held() : 0;
   const ServerState now{texts_->waiting() + short_texts_->waiting(),

@@ -61,19 +61,18 @@ void Server::refuse_while_ending() const {
   if (draining_ || broken_ != SKIPSTONE_OK) throw ApiError(503, "the server ends: it takes no more requests");
 }
 
-void Server::note_loss(const skipstone::error& error) {
-  if (error.status() == SKIPSTONE_DEVICE_LOST) broken_ = error.status();
-}
-
 void Server::answer_with(Exchange& exchange, const std::function<void()>& work) {
-  answering(exchange, [&] {
-    try {
-      work();
-    } catch (const skipstone::error& error) {
-      note_loss(error);
-      throw;
-    }
-  });
+  const auto answer = [&] {
+    if (!exchange.gone()) exchange.respond(error_of_current_exception().reply());
+  };
+  try {
+    work();
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_DEVICE_LOST) broken_ = error.status();
+    answer();
+  } catch (...) {
+    answer();
+  }
 }
 
 ModelStore::Lease Server::model_for(const Task& task, ModelStore::Use use) {
@@ -229,13 +228,12 @@ std::string Server::tokens_of(const Model& model, const HttpRequest& request, co
 std::string Server::text_of(const Model& model, const HttpRequest& request, const Task& task) const {
   const auto body = read_object(request.body);
   const auto found = body.find("tokens");
-  const auto vocabulary = model.engine.info().vocabulary;
   if (found == body.end() || !found->is_array()) refuse("tokens", "'tokens' has to be a list of tokens");
   if (found->size() > most_tokens) refuse("tokens", "'tokens' has {} tokens; {} are possible", found->size(), most_tokens);
   std::vector<skipstone_token> tokens;
   for (const auto& token : *found) {
-    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary)
-      refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
+    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= model.vocabulary)
+      refuse("tokens", "a token has to be a number from 0 to {}", model.vocabulary - 1);
     tokens.push_back(token.get<skipstone_token>());
   }
   std::size_t bytes = 0;
@@ -311,15 +309,9 @@ void Server::work(Task& task, JobQueue& queue) {
     log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens,
                     usage.cached_tokens, usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
     if (options_.log_text) log(request.form == Form::completion ? request.prompt : request.messages);
-  } catch (const skipstone::error& error) {
-    note_loss(error);
-    if (error.status() == SKIPSTONE_CANCELLED && task.exchange->gone()) return;
-    log(fmt::format("{}: {}", task.route, error.what()));
-    task.exchange->respond(error_of_current_exception().reply());
   } catch (const std::exception& error) {
-    if (task.exchange->gone()) return;
-    log(fmt::format("{}: {}", task.route, error.what()));
-    task.exchange->respond(error_of_current_exception().reply());
+    if (!task.exchange->gone()) log(fmt::format("{}: {}", task.route, error.what()));
+    throw;
   }
 }
 

@@ -23,14 +23,7 @@ void ToolList::give_to(GenerationRequest& request, bool callable) {
   for (const std::string& type : left_out_)
     request.notes.push_back(fmt::format("tools of the type '{}' cannot run here and are left out", type));
   request.places.tools = std::move(places_);
-  give_tools(request, functions_.empty() ? "" : "[" + functions_ + "]", callable);
-}
-
-void give_tools(GenerationRequest& request, std::string json, bool callable) {
-  request.tools_bytes = json.size();
-  if (!callable || json.empty()) return;
-  request.parse_tool_calls = true;
-  request.tools = std::move(json);
+  request.set_tools(functions_.empty() ? "" : "[" + functions_ + "]", callable);
 }
 
 }  // namespace cli::serve

@@ -26,7 +26,4 @@ class ToolList {
   std::set<std::string> left_out_;  ///< types
 };
 
-/// Gives a request its tools, "" for none; `callable`: whether the model may call them.
-void give_tools(GenerationRequest& request, std::string json, bool callable);
-
 }  // namespace cli::serve

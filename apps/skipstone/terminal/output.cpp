@@ -129,7 +129,7 @@ std::size_t ErasableLine::columns() {
 
 void ErasableLine::draw(std::string_view text) {
   drawn_ = true;
-  write_error(fmt::format("\r\033[K{}", text.substr(0, columns())));
+  write_error(fmt::format("\r\033[K{:.{}}", text, columns()));
 }
 
 void ErasableLine::clear() {

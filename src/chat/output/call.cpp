@@ -33,15 +33,8 @@ std::string_view find(const std::vector<JsonMember>& members, Predicate wanted) 
 /// The text that a value is; "" for other values.
 std::string text_of(std::string_view value) { return value.starts_with('"') ? SortedJson::parse(value).get<std::string>() : ""; }
 
-/// The place of an object's arguments in its text. A key that was written with escapes is not found.
-const JsonScanner::Member* find_arguments(std::string_view object, const std::vector<JsonScanner::Member>& members) {
-  const auto found = std::ranges::find_if(members, [&](const JsonScanner::Member& member) {
-    return member.value_end != 0 && is_arguments_key(object.substr(member.key + 1, member.key_end - member.key - 2));
-  });
-  return found == members.end() ? nullptr : &*found;
-}
-
-bool set_arguments(Call& call, std::string_view arguments, std::string_view object, const JsonScanner::Member* member, std::string& note) {
+/// `arguments`: a part of `object`.
+bool set_arguments(Call& call, std::string_view arguments, std::string_view object, std::string& note) {
   if (arguments.starts_with('"')) {
     call.arguments = text_of(arguments);
     if (is_json_object(call.arguments, note)) return true;
@@ -53,13 +46,9 @@ bool set_arguments(Call& call, std::string_view arguments, std::string_view obje
     note = "the arguments of a tool call are no object";
     return false;
   }
-  if (member == nullptr) {
-    call.arguments = arguments;
-    return true;
-  }
-  call.arguments_at = member->value;
-  call.arguments_bytes = member->value_end - member->value;
-  call.arguments = object.substr(call.arguments_at, call.arguments_bytes);
+  call.arguments = arguments;
+  call.arguments_at = static_cast<std::size_t>(arguments.data() - object.data());
+  call.arguments_bytes = arguments.size();
   return true;
 }
 
@@ -69,20 +58,19 @@ bool is_name_key(std::string_view key) { return key == "name" || key == "tool_na
 bool is_id_key(std::string_view key) { return key == "id" || key == "tool_call_id"; }
 bool is_arguments_key(std::string_view key) { return key == "arguments" || key == "parameters"; }
 
-std::optional<Call> call_from_json(std::string_view object, const std::vector<JsonScanner::Member>& members, std::string& note) {
+std::optional<Call> call_from_json(std::string_view object, std::string& note) {
   const std::optional<SortedJson> document = parsed(object, note);
   if (!document) return std::nullopt;
   const std::vector<JsonMember> outer = document->is_object() ? json_members(object) : std::vector<JsonMember>();
   const std::string_view function = find(outer, [](std::string_view key) { return key == "function"; });
-  const bool nested = function.starts_with('{');
-  const std::vector<JsonMember> inner = nested ? json_members(function) : outer;
+  const std::vector<JsonMember> inner = function.starts_with('{') ? json_members(function) : outer;
   Call call{.name = text_of(find(inner, is_name_key)), .id = text_of(find(outer, is_id_key))};
   const std::string_view arguments = find(inner, is_arguments_key);
   if (call.name.empty() || arguments.empty()) {
     note = call.name.empty() ? "a tool call has no name" : "a tool call has no arguments";
     return std::nullopt;
   }
-  if (!set_arguments(call, arguments, object, nested ? nullptr : find_arguments(object, members), note)) return std::nullopt;
+  if (!set_arguments(call, arguments, object, note)) return std::nullopt;
   return call;
 }
 
@@ -97,7 +85,7 @@ std::optional<Call> call_from_damaged_json(std::string_view object) {
   JsonScanner scanner;
   if (repaired == object || scanner.scan(repaired) != JsonScanner::Status::done) return std::nullopt;
   std::string note;
-  std::optional<Call> call = call_from_json(repaired, scanner.members(), note);
+  std::optional<Call> call = call_from_json(repaired, note);
   if (call) call->arguments_at = call->arguments_bytes = 0;
   return call;
 }

@@ -26,7 +26,7 @@ bool is_arguments_key(std::string_view key);
 
 /// The call that an object is: {"name", "arguments", "id"?}, also inside {"function": ...}. Arguments that are a string with an object in
 /// it are that object. Nothing and a `note` where it is none.
-std::optional<Call> call_from_json(std::string_view object, const std::vector<JsonScanner::Member>& members, std::string& note);
+std::optional<Call> call_from_json(std::string_view object, std::string& note);
 
 /// The same from an object that is damaged, where its repair is a call. Its arguments are nowhere word for word.
 std::optional<Call> call_from_damaged_json(std::string_view object);

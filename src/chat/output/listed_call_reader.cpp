@@ -91,8 +91,8 @@ CallReader::Next ListedCallReader::read_element() {
 }
 
 void ListedCallReader::read_call(std::string_view text) {
-  if (const auto* json = std::get_if<JsonScanner>(&scanner_)) {
-    call_ = call_from_json(text, json->members(), note_);
+  if (std::holds_alternative<JsonScanner>(scanner_)) {
+    call_ = call_from_json(text, note_);
     if (call_) {
       call_->arguments_at += element_;
     } else if (repairs()) {
@@ -110,6 +110,7 @@ CallReader::Next ListedCallReader::begin_streaming(const JsonScanner& scanner) {
     if (member.key_end == 0 || member.value == 0) break;
     const std::string_view key = text_.substr(element_ + member.key + 1, member.key_end - member.key - 2);
     const std::string_view value = text_.substr(element_ + member.value, member.value_end == 0 ? 1 : member.value_end - member.value);
+    if (key.find('\\') != key.npos || key == "function") return std::nullopt;  // the complete object shows whether its arguments are there
     if (is_arguments_key(key)) {
       if (!value.starts_with('{') || !options_.allows(name) || name.empty()) return std::nullopt;
       streamed_ = member.value;
