@@ -89,6 +89,7 @@ std::vector<std::string> HubCache::find(const ModelName& model) const {
 std::vector<std::string> HubCache::find(const std::vector<std::string>& files) const {
   for (const std::string& commit : commits()) {
     std::vector<std::string> paths;
+    paths.reserve(files.size());
     for (const std::string& file : files) paths.push_back(snapshot(commit) + '/' + file);
     const auto is_file = [](const std::string& path) { return platform::kind_of(path) == platform::FileKind::regular; };
     if (std::ranges::all_of(paths, is_file)) return paths;
