@@ -82,7 +82,8 @@ typedef struct skipstone_engine_params {
    * SKIPSTONE_INVALID_ARGUMENT, listing what exists, for other names and types. */
   const char* synthetic;
   /* Device memory, in bytes, that the engine and its sessions together never pass: planned against, and SKIPSTONE_OUT_OF_MEMORY with the
-   * numbers where more would be needed. Memory that drivers keep of their own is not counted. 0: what the device has. */
+   * numbers where more would be needed. It is one limit for all of `devices`, of a job's ranks for the first one's part. Memory that
+   * drivers keep of their own is not counted. 0: what the device has. */
   uint64_t memory_limit;
   /* skipstone/vulkan.h: the device of the program itself; `device`, `validation` and `low_priority` do not matter then. NULL: one of the
    * engine's own. The struct is read during the call alone. */

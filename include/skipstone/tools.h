@@ -1,5 +1,5 @@
-/* Skipstone's C API for making model files and profiles: convert, quantize, imatrix, tune. In a library of its own (CMake: skipstone::tools),
- * which running models does not need. */
+/* Skipstone's C API for making model files and profiles: convert, quantize, imatrix, tune. In a library of its own (CMake:
+ * skipstone::tools), which running models does not need. */
 #ifndef SKIPSTONE_TOOLS_H
 #define SKIPSTONE_TOOLS_H
 
@@ -51,9 +51,10 @@ typedef struct skipstone_quantize_params {
 SKIPSTONE_API void skipstone_quantize_params_init(skipstone_quantize_params* params, size_t struct_size);
 
 /* Writes a GGUF file anew with its matrices in another type; needs no device. docs/quantizing.md says which tensor gets
- * which type. Metadata stays, but for what says of which type a file is and from which importance matrix. SKIPSTONE_UNSUPPORTED for tensors of types that do not run here
- * and for weights too large for the new one, SKIPSTONE_BAD_FILE for weights that are not finite. `json` (may be NULL) gets {"input":
- * {"path", "bytes", "tensor_types": [{"type", "tensors", "weights", "bytes"}]}, "output": {the same}}. */
+ * which type. Metadata stays, but for what says of which type a file is, by which importance matrix it was rounded, and which part of a
+ * split model it is. SKIPSTONE_UNSUPPORTED for tensors of types that do not run here and for weights too large for the new one,
+ * SKIPSTONE_BAD_FILE for weights that are not finite. `json` (may be NULL) gets {"input": {"path", "bytes", "tensor_types": [{"type",
+ * "tensors", "weights", "bytes"}]}, "output": {the same}}. */
 SKIPSTONE_API skipstone_status skipstone_quantize(const skipstone_quantize_params* params, char** json);
 
 typedef struct skipstone_imatrix_params {

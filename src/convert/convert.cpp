@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/platform/files.h"
 #include "base/status.h"
 #include "convert/checkpoint.h"
+#include "convert/output_check.h"
 #include "convert/safetensors.h"
 #include "convert/tensor_type.h"
 #include "convert/tensors.h"
@@ -24,34 +24,12 @@
 namespace skipstone::convert {
 namespace {
 
-namespace fs = std::filesystem;
-
-void check_output(const ConvertOptions& options) {
-  const platform::FileKind there = platform::kind_of(options.output);
-  if (options.output.empty()) fail(Code::invalid_argument, "the output has no name; name the .gguf file to be written");
-  if (there == platform::FileKind::directory) {
-    fail(Code::invalid_argument, "{}: is a folder; name the .gguf file to be written", options.output);
-  }
-  if (there != platform::FileKind::nothing && !options.overwrite) {
-    fail(Code::invalid_argument, "{}: is there already; name another file, or allow overwriting it (--force)", options.output);
-  }
-  const fs::path output = platform::path_of(options.output);
-  const std::string folder = output.has_parent_path() ? platform::text_of(output.parent_path()) : ".";
-  if (platform::kind_of(folder) != platform::FileKind::directory)
-    fail(Code::not_found, "{}: the folder for the output does not exist", folder);
-}
-
-/// Refuses an output that would replace a file of the checkpoint.
-void check_output_is_not_input(const ConvertOptions& options, const Safetensors& weights) {
-  std::vector<std::string> inputs(weights.files().begin(), weights.files().end());
+std::vector<std::string> files_of(const std::string& checkpoint, const Safetensors& weights) {
+  std::vector<std::string> files(weights.files().begin(), weights.files().end());
   for (const char* name : {"config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"}) {
-    inputs.push_back(platform::text_of(platform::path_of(options.folder) / name));
+    files.push_back(platform::text_of(platform::path_of(checkpoint) / name));
   }
-  for (const std::string& input : inputs) {
-    if (platform::are_same(input, options.output)) {
-      fail(Code::invalid_argument, "{}: is a file of the checkpoint itself; name another output", options.output);
-    }
-  }
+  return files;
 }
 
 /// "759K", "1.2M", "8.0B": as gguf-py writes general.size_label, with at least two digits.
@@ -144,9 +122,8 @@ std::uint32_t checked_exit(const ConvertOptions& options, const Checkpoint& chec
 void convert(const ConvertOptions& options) {
   const Checkpoint checkpoint = read_checkpoint(options.folder);
   const std::uint32_t exit_layer = checked_exit(options, checkpoint);
-  check_output(options);
   const Safetensors weights = Safetensors::open(options.folder);
-  check_output_is_not_input(options, weights);
+  check_output(options.output, files_of(options.folder, weights), options.overwrite);
   const std::vector<MappedTensor> tensors = map_tensors(checkpoint, weights);
   gguf::Writer writer;
   write_metadata(checkpoint, options.type, exit_layer, parameters_of(checkpoint, tensors), writer);

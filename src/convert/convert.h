@@ -21,9 +21,8 @@ struct ConvertOptions {
 
 /// Writes the checkpoint as `output`. Weights are read and written row by row, so the memory needed does not depend on the model's size.
 /// Throws the errors of read_checkpoint(), Safetensors::open(), map_tensors() and write_tokenizer(); invalid_argument (the output is a
-/// folder, a file of the checkpoint, or exists already; the exit layer is not one of the model's), not_found (no folder for the output), io
-/// (it cannot be written), bad_file (a weight that is not finite), unsupported (one too large for the type), cancelled. No partial file
-/// remains then.
+/// folder, a file of the checkpoint, or exists already; the exit layer is not one of the model's), io (it cannot be written), bad_file (a
+/// weight that is not finite), unsupported (one too large for the type), cancelled. No partial file remains then.
 void convert(const ConvertOptions& options);
 
 }  // namespace skipstone::convert

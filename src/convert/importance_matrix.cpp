@@ -31,6 +31,7 @@ void add_entry(ImportanceMatrix& matrix, const std::string& path, const std::str
   }
   check_numbers(entry.sums, path, tensor, "sum of squares");
   check_numbers(entry.counts, path, tensor, "count");
+  check_numbers(entry.means(), path, tensor, "mean square");
   matrix.entries[tensor] = std::move(entry);
 }
 

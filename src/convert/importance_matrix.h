@@ -27,7 +27,7 @@ struct ImportanceMatrix {
 };
 
 /// A GGUF file, or the binary form that llama-imatrix wrote before (imatrix.dat). Throws not_found, io, and bad_file for one that is
-/// damaged, that is no importance matrix, or that has sums or counts which are negative or not finite.
+/// damaged, that is no importance matrix, or that has sums, counts or means which are negative or not finite.
 ImportanceMatrix read_importance_matrix(const std::string& path);
 
 /// Writes the GGUF form: general.type "imatrix", imatrix.datasets, .chunk_count, .chunk_size; for each entry the F32 tensors NAME.in_sum2
@@ -40,7 +40,7 @@ struct ImportanceOptions {
   std::string output;                ///< a GGUF file
   std::uint32_t chunk_tokens = 512;  ///< of a sequence; at most the model's context
   std::uint32_t chunks = 0;          ///< to read; 0: all of the text
-  unsigned threads = 0;              ///< 0: as many as the machine has; the file does not depend on it
+  unsigned threads = 0;              ///< 0, or more: as many as the machine has; the file does not depend on it
   bool overwrite = false;
   CalibrationProgress progress;
 };
@@ -48,7 +48,8 @@ struct ImportanceOptions {
 /// Measures the matrix over the whole chunks of the text, each of which begins with BOS in place of its first token where the vocabulary
 /// has one (as llama-imatrix does), and writes it. The scalar reference runs the model on the host. Throws the errors of reading a model
 /// and its tokenizer; not_found, io, bad_file for the text; invalid_argument where it is not UTF-8 or shorter than a chunk, or the output
-/// is there already; unsupported where a model's inputs are not finite; cancelled.
+/// is there already; io where it cannot be written; unsupported where a model's inputs are not finite; cancelled. The output and the text
+/// are checked before the model is expanded.
 ImportanceMatrix measure_importance_matrix(const ImportanceOptions& options);
 
 }  // namespace skipstone::convert

@@ -1,15 +1,13 @@
 // Measures an importance matrix.
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "base/status.h"
 #include "convert/importance_matrix.h"
-#include "convert/json_file.h"
 #include "convert/output_check.h"
 #include "gguf/gguf.h"
+#include "model/config.h"
 #include "ref/model.h"
-#include "text/tokenizer.h"
 
 namespace skipstone::convert {
 namespace {
@@ -18,10 +16,8 @@ using text::Token;
 
 /// The whole chunks of the text.
 std::vector<std::vector<Token>> chunks_of(const ImportanceOptions& options, const gguf::File& model, std::size_t length) {
-  const text::Tokenizer tokenizer(text::Vocabulary::from(model));
-  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
-  std::vector<Token> tokens = tokenizer.encode(read_file(options.text), false, false);
-  if (vocabulary.add_bos) tokens.insert(tokens.begin(), vocabulary.bos);
+  auto [tokens, bos] = tokens_of(model, options.text);
+  if (bos) tokens.insert(tokens.begin(), *bos);
   if (tokens.size() < length) {
     fail(Code::invalid_argument, "{}: the text has {} tokens and a chunk {}; take a longer text, or smaller chunks (--chunk-tokens)",
          options.text, tokens.size(), length);
@@ -32,7 +28,7 @@ std::vector<std::vector<Token>> chunks_of(const ImportanceOptions& options, cons
   for (std::size_t i = 0; i < count; ++i) {
     const auto from = tokens.begin() + static_cast<std::ptrdiff_t>(i * length);
     chunks.emplace_back(from, from + static_cast<std::ptrdiff_t>(length));
-    if (vocabulary.add_bos) chunks.back().front() = vocabulary.bos;
+    if (bos) chunks.back().front() = *bos;
   }
   return chunks;
 }
@@ -59,15 +55,14 @@ ImportanceMatrix measure_importance_matrix(const ImportanceOptions& options) {
   inputs.push_back(options.text);
   check_output(options.output, inputs, options.overwrite);
   if (options.chunk_tokens < 2) fail(Code::invalid_argument, "a chunk has at least 2 tokens, not {}", options.chunk_tokens);
-  const ref::Model reference(file, KvFormat::f32);
-  const std::uint32_t length = std::min<std::uint32_t>(options.chunk_tokens, reference.config().context_trained);
+  const std::uint32_t length = std::min(options.chunk_tokens, model::Config::from(file).context_trained);
   const auto chunks = chunks_of(options, file, length);
-  const unsigned threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  const ref::Model reference(file, KvFormat::f32);
   ImportanceMatrix matrix;
-  matrix.datasets.push_back(options.text);
+  matrix.datasets.push_back(gguf::escaped(options.text));  // GGUF strings are UTF-8, paths may be other bytes
   matrix.chunks = static_cast<std::uint32_t>(chunks.size());
   matrix.chunk_tokens = length;
-  for (const auto& [tensor, squares] : input_squares(reference, file, chunks, threads, options.progress)) {
+  for (const auto& [tensor, squares] : input_squares(reference, file, chunks, options.threads, options.progress)) {
     matrix.entries[tensor] = entry_of(squares, tensor, options.model);
   }
   write_importance_matrix(matrix, options.output);

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <exception>
 #include <future>
 #include <span>
+#include <thread>
 
 #include "base/status.h"
+#include "convert/json_file.h"
 #include "gguf/gguf.h"
 #include "model/tensor_roles.h"
 #include "ref/model.h"
@@ -30,11 +35,15 @@ constexpr std::array readers{Readers{ref::MatrixInput::attention, {Role::q, Role
 /// [layer][input]
 using Squares = std::vector<std::array<InputSquares, readers.size()>>;
 
-Squares squares_of(const ref::Model& model, const std::vector<text::Token>& tokens) {
+constexpr const char* cancelled = "reading the text was cancelled";
+
+/// Throws cancelled once `stopped` is set.
+Squares squares_of(const ref::Model& model, const std::vector<text::Token>& tokens, const std::atomic<bool>& stopped) {
   Squares squares(model.config().layer_count());
   ref::Options options;
   options.all_logits = false;
   options.observe = [&](std::uint32_t layer, ref::MatrixInput input, std::span<const float> x, std::size_t rows) {
+    if (stopped) fail(Code::cancelled, "{}", cancelled);
     InputSquares& all = squares[layer][static_cast<std::size_t>(input)];
     std::vector<double>& sums = all.sums;
     sums.resize(x.size() / rows);
@@ -58,20 +67,56 @@ void add(Squares& all, const Squares& more) {
   }
 }
 
+/// Of all sequences. Each thread takes the next one; the sums are added in the order of the text.
+Squares sum_of_squares(const ref::Model& reference, const std::vector<std::vector<text::Token>>& sequences, unsigned threads,
+                       const CalibrationProgress& progress) {
+  constexpr std::chrono::milliseconds between_reports(100);
+  std::vector<std::promise<Squares>> results(sequences.size());
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> stopped = false;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < sequences.size() && !stopped; i = next++) {
+      try {
+        results[i].set_value(squares_of(reference, sequences[i], stopped));
+      } catch (...) {
+        results[i].set_exception(std::current_exception());
+      }
+    }
+  };
+  const auto report = [&](std::size_t done) {
+    if (progress && !progress(done, sequences.size())) fail(Code::cancelled, "{}", cancelled);
+  };
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency()), wanted = threads == 0 ? cores : threads;
+  Squares all(reference.config().layer_count());
+  std::vector<std::jthread> workers;
+  try {
+    while (workers.size() < std::min({wanted, cores, sequences.size()})) workers.emplace_back(work);
+    for (std::size_t done = 0; done < sequences.size(); ++done) {
+      std::future<Squares> result = results[done].get_future();
+      while (result.wait_for(between_reports) == std::future_status::timeout) report(done);
+      add(all, result.get());
+      report(done + 1);
+    }
+  } catch (...) {
+    stopped = true;
+    throw;
+  }
+  return all;
+}
+
 }  // namespace
+
+TextTokens tokens_of(const gguf::File& model, const std::string& path) {
+  const text::Tokenizer tokenizer(text::Vocabulary::from(model));
+  TextTokens text{.tokens = tokenizer.encode(read_file(path), false, false), .bos = std::nullopt};
+  if (tokenizer.vocabulary().add_bos) text.bos = tokenizer.vocabulary().bos;
+  return text;
+}
 
 std::map<std::string, InputSquares> input_squares(const ref::Model& reference, const gguf::File& model,
                                                   const std::vector<std::vector<text::Token>>& sequences, unsigned threads,
                                                   const CalibrationProgress& progress) {
-  Squares all(reference.config().layer_count());
-  for (std::size_t first = 0; first < sequences.size(); first += threads) {
-    std::vector<std::future<Squares>> running;
-    for (std::size_t i = first; i < std::min<std::size_t>(sequences.size(), first + threads); ++i) {
-      running.push_back(std::async(std::launch::async, [&, i] { return squares_of(reference, sequences[i]); }));
-    }
-    for (std::future<Squares>& each : running) add(all, each.get());  // in the order of the text
-    if (progress && !progress(first + running.size(), sequences.size())) fail(Code::cancelled, "reading the text was cancelled");
-  }
+  const Squares all = sum_of_squares(reference, sequences, threads, progress);
   std::map<std::string, InputSquares> by_name;
   for (std::uint32_t layer = 0; layer < all.size(); ++layer) {
     for (const Readers& row : readers) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/output_file.h"
 #include "base/platform/files.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
@@ -31,6 +32,7 @@ void check_output(const std::string& output, std::span<const std::string> inputs
   if (!overwrite && (link || there != platform::FileKind::nothing)) {
     fail(Code::invalid_argument, "{}: is there already; choose another name, or allow it to be replaced (--force)", output);
   }
+  const OutputFile trial(output);  // throws what the real one would
 }
 
 }  // namespace skipstone::convert

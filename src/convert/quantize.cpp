@@ -19,6 +19,7 @@
 namespace skipstone::convert {
 namespace {
 
+constexpr std::string_view importance_keys = "quantize.imatrix.";
 constexpr std::uint64_t least_weights_of_a_thread = 1u << 16;  // fewer take less time than starting a thread
 
 unsigned threads_of(const QuantizeOptions& options) {
@@ -36,16 +37,17 @@ class Importance {
  public:
   Importance(const QuantizeOptions& options, const gguf::File& model);
 
-  void write_metadata(gguf::Writer& writer) const;
   /// Of a tensor that is rounded to `type`.
   std::vector<float> of(const gguf::Tensor& tensor, gguf::Type type);
-  /// Logs a warning if matrices have no importance, or if the file type is rounded without it.
+  /// Names the matrix if a tensor was rounded by it.
+  void write_metadata(gguf::Writer& writer) const;
+  /// Logs a warning if matrices have no importance, or if nothing is rounded that it could be used for.
   void warn() const;
 
  private:
   const QuantizeOptions& options_;
   ImportanceMatrix matrix_;
-  std::size_t rounded_ = 0, missing_ = 0;
+  std::size_t copied_ = 0, rounded_ = 0, used_ = 0, missing_ = 0;
 };
 
 /// Whether rounding to a type searches for scales.
@@ -69,16 +71,18 @@ Importance::Importance(const QuantizeOptions& options, const gguf::File& model) 
 }
 
 void Importance::write_metadata(gguf::Writer& writer) const {
-  if (matrix_.entries.empty()) return;
-  writer.set("quantize.imatrix.file", options_.imatrix);
-  if (!matrix_.datasets.empty()) writer.set("quantize.imatrix.dataset", matrix_.datasets.front());
-  writer.set("quantize.imatrix.entries_count", static_cast<std::uint32_t>(matrix_.entries.size()));
-  if (matrix_.chunks > 0) writer.set("quantize.imatrix.chunks_count", matrix_.chunks);
+  if (used_ == 0) return;
+  const std::string keys(importance_keys);
+  writer.set(keys + "file", gguf::escaped(options_.imatrix));  // GGUF strings are UTF-8, paths may be other bytes
+  if (!matrix_.datasets.empty()) writer.set(keys + "dataset", gguf::escaped(matrix_.datasets.front()));
+  writer.set(keys + "entries_count", static_cast<std::uint32_t>(matrix_.entries.size()));
+  if (matrix_.chunks > 0) writer.set(keys + "chunks_count", matrix_.chunks);
 }
 
 std::vector<float> Importance::of(const gguf::Tensor& tensor, gguf::Type type) {
-  if (matrix_.entries.empty() || type == tensor.type || !has_search(type)) return {};
-  ++rounded_;
+  if (matrix_.entries.empty() || !has_search(type)) return {};
+  ++(type == tensor.type ? copied_ : rounded_);
+  if (type == tensor.type) return {};
   const auto found = matrix_.entries.find(tensor.name);
   if (found == matrix_.entries.end()) {
     missing_ += is_outside_layers(tensor.name) ? 0 : 1;
@@ -89,12 +93,16 @@ std::vector<float> Importance::of(const gguf::Tensor& tensor, gguf::Type type) {
     fail(Code::bad_file, "{}: the importance of '{}' is of {} inputs and the tensor has {}; it is of another model", options_.imatrix,
          gguf::escaped(tensor.name), measured, inputs);
   }
+  ++used_;
   return found->second.means();
 }
 
 void Importance::warn() const {
   if (matrix_.entries.empty()) return;
-  if (rounded_ == 0) {
+  if (rounded_ == 0 && copied_ > 0) {
+    log::warning("{}: the matrices of {} are {} already and are copied; {} changes nothing", options_.output, options_.input,
+                 traits(options_.type).name, options_.imatrix);
+  } else if (rounded_ == 0) {
     log::warning("{}: {} is rounded without an importance matrix; {} changes nothing", options_.output, traits(options_.type).name,
                  options_.imatrix);
   }
@@ -162,7 +170,8 @@ std::span<const float> Conversion::importance_of(std::uint64_t row) const {
 
 void copy_metadata(const gguf::File& file, FileType type, gguf::Writer& writer) {
   for (const gguf::Pair& pair : file.metadata()) {
-    if (!pair.key.starts_with("split.") && !pair.key.starts_with(gguf::sparse_keys)) writer.set(pair.key, pair.value);
+    const auto begins_with = [&](std::string_view keys) { return pair.key.starts_with(keys); };
+    if (!begins_with("split.") && !begins_with(gguf::sparse_keys) && !begins_with(importance_keys)) writer.set(pair.key, pair.value);
   }
   writer.set("general.file_type", traits(type).number);
   if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", quantization_version);
@@ -184,11 +193,14 @@ void check_calibration(const QuantizeOptions& options) {
 void quantize(const QuantizeOptions& options) {
   check_calibration(options);
   const gguf::File file = gguf::File::open(options.input);
-  check_output(options.output, parts_of(file), options.overwrite);
+  std::vector<std::string> inputs = parts_of(file);
+  for (const std::string& input : {options.imatrix, options.calibration}) {
+    if (!input.empty()) inputs.push_back(input);
+  }
+  check_output(options.output, inputs, options.overwrite);
   gguf::Writer writer;
   copy_metadata(file, options.type, writer);
   Importance importance(options, file);
-  importance.write_metadata(writer);
   MixFacts facts = MixFacts::of(file);
   facts.importance = !options.imatrix.empty();
   TensorTypes types(options.type, facts, options.sparse.has_value());
@@ -212,6 +224,7 @@ void quantize(const QuantizeOptions& options) {
                                   .importance = importance.of(tensor, type)}));
   }
   types.warn(options.output);
+  importance.write_metadata(writer);
   importance.warn();
   if (again) {
     log::warning("{} is made from quantised weights ({}); its quality is that of the source at best", options.output, options.input);

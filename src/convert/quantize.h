@@ -26,7 +26,7 @@ struct QuantizeOptions {
 /// Writes `input` as `output` with the type that TensorTypes chooses for every tensor; metadata and the order of tensors stay, but for
 /// general.file_type, general.quantization_version, quantize.imatrix.* and the keys of a split. Needs memory for a few rows and the
 /// importance matrix. Throws the errors of File::open for the input, read_importance_matrix(), and input_norms() for Wanda's text;
-/// invalid_argument (the output is the input, or exists already; sparse weights of another type, or with an importance matrix; Wanda's
+/// invalid_argument (the output is an input, or exists already; sparse weights of another type, or with an importance matrix; Wanda's
 /// scores without a text or a text without them), io (it cannot be written), unsupported (a tensor of a type that cannot be expanded, a
 /// weight too large for the new type), bad_file (an importance matrix of another model; a weight that is not finite: the tensor and the row
 /// are named), cancelled. On an error an earlier file of the output's name stays, and no partial file remains.

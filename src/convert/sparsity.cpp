@@ -7,10 +7,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "convert/json_file.h"
 #include "gguf/gguf.h"
 #include "ref/model.h"
-#include "text/tokenizer.h"
 
 namespace skipstone::convert {
 
@@ -38,14 +36,13 @@ namespace {
 using text::Token;
 
 std::vector<std::vector<Token>> sequences_of(const gguf::File& model, const std::string& path, std::size_t context) {
-  const text::Tokenizer tokenizer(text::Vocabulary::from(model));
-  const std::vector<Token> tokens = tokenizer.encode(read_file(path), false, false);
+  const auto [tokens, bos] = tokens_of(model, path);
   if (tokens.empty()) fail(Code::invalid_argument, "{}: the calibration text has no tokens", path);
   const std::size_t length = std::min(calibration_tokens, context);
   std::vector<std::vector<Token>> sequences;
   for (std::size_t at = 0; at < tokens.size() && sequences.size() < calibration_sequences;) {
     std::vector<Token> sequence;
-    if (tokenizer.vocabulary().add_bos) sequence.push_back(tokenizer.vocabulary().bos);
+    if (bos) sequence.push_back(*bos);
     const std::size_t count = std::min(tokens.size() - at, std::max<std::size_t>(1, length - sequence.size()));
     const auto from = tokens.begin() + static_cast<std::ptrdiff_t>(at);
     sequence.insert(sequence.end(), from, from + static_cast<std::ptrdiff_t>(count));

@@ -51,7 +51,7 @@ struct MixFacts {
   std::uint32_t experts = 0;       ///< of a mixture of experts
   bool importance = false;         ///< weights are rounded with an importance matrix
   bool falcon = false;             ///< of Falcon's architecture, which has rules of its own
-  /// The layers with a matrix of values, where not all have one (those of others are recurrent or share values): mixes count these.
+  /// The layers with a matrix of values, which mixes count: others are recurrent, share values, or have a fused matrix. Empty: all layers.
   std::vector<std::uint32_t> value_layers{};
 
   static MixFacts of(const gguf::File& file);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <span>
 
@@ -23,15 +22,6 @@
 
 namespace skipstone::engine {
 namespace {
-
-bool fits(const StageNeeds& needs, std::span<const StageDevice> devices) {
-  try {
-    plan_stages(needs, devices);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 /// Opens the stages after the first one, if layers are to be on several devices; returns the request for each stage.
 std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
@@ -53,25 +43,6 @@ std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& op
   return wishes;
 }
 
-/// The ends of the stages' layers, once the account has made room, which it does for a model that then fits.
-std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const vk::MemoryAccount& account,
-                                          const std::function<std::vector<StageDevice>(bool alone)>& devices) {
-  for (;;) {
-    const std::vector<StageDevice> now = devices(false);
-    const std::uint64_t bytes = needs.of(0, static_cast<std::uint32_t>(needs.layers.size())) + (now.size() - 1) * needs.later_activations;
-    if (bytes > account.left()) {
-      if (fits(needs, devices(true)) && account.make_room(bytes)) continue;
-      fail(Code::out_of_memory, "the model needs {} MiB on its devices together, but the memory limit of {} MiB leaves {} MiB", bytes >> 20,
-           account.limit() >> 20, account.left() >> 20);
-    }
-    try {
-      return plan_stages(needs, now);
-    } catch (const Error& error) {
-      if (error.code() != Code::out_of_memory || !fits(needs, devices(true)) || !account.make_room(bytes)) throw;
-    }
-  }
-}
-
 /// Distributes the layers, keeps those of the first stage in `model`, and sends the other stages theirs.
 void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOptions& options, std::span<const StageWish> wishes) {
   const StageNeeds needs = stage_needs(model.config, model.layout, model.shape);
@@ -87,7 +58,7 @@ void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOp
     return list;
   };
   StageSetup setup;
-  setup.ends = plan_with_room(needs, model.device->memory_account(), devices);
+  setup.ends = plan_with_room(needs, {model.device->memory_account(), !ranks}, devices);
   setup.shape = model.shape;
   setup.matrix = model.select->math() == kernels::Math::matrix;
   setup.tuned = options.tuning != Tuning::off;
@@ -169,7 +140,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   report(options.progress, "reading model", 1.0);
 
   EngineOptions first = options;
-  const std::vector<StageWish> wishes = open_stages(state, options);
+  if (!first.memory_account) first.memory_account = std::make_shared<vk::MemoryAccount>(options.memory_limit);
+  const std::vector<StageWish> wishes = open_stages(state, first);
   exec::StageRing* ring = state.stages ? &state.stages->ring() : nullptr;
   if (!wishes.empty()) first.device = wishes.front().device;
   const exec::LoadedModel* target = beside == nullptr ? nullptr : beside->model.get();

@@ -106,7 +106,7 @@ struct EngineOptions {
   /// The embedding program's device instead of one of the engine's own: `device`, `validation` and `low_priority` are ignored then.
   std::optional<vk::HostDevice> host;
   bool low_priority = false;       ///< other programs' work on the device has priority, if the driver supports priorities
-  std::uint64_t memory_limit = 0;  ///< limit in bytes of device memory for engine and sessions together; 0: none
+  std::uint64_t memory_limit = 0;  ///< limit in bytes of device memory of this process for engine and sessions together; 0: none
   Tuning tuning = Tuning::automatic;
   PrefixMode prefixes = PrefixMode::off;
   MathMode math = MathMode::f32;

@@ -74,6 +74,21 @@ MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std:
   return plan_memory(config, layout, choose_shape(config, context, kv, KvFormat::f16));
 }
 
+std::uint64_t share_of(const vk::Caps& caps, std::uint64_t device, std::uint64_t system, std::uint32_t sharers) {
+  const bool shared = (caps.is_cpu() || caps.unified_memory) && system > 0;
+  return shared ? std::min(device, system) / std::max(sharers, 1u) : device;
+}
+
+std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
+  return std::min(share_of(device.caps(), device.memory_available(), platform::free_memory(), sharers), device.memory_account().left());
+}
+
+std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers) {
+  const std::uint64_t system = platform::free_memory(), system_alone = system > 0 ? system + device.memory_of_others() : 0;
+  return std::min(share_of(device.caps(), device.memory_available_alone(), system_alone, sharers),
+                  device.memory_account().left_beside(device.memory_allocated()));
+}
+
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device) {
   const vk::Caps& caps = device.caps();
   const vk::MemoryAccount& account = device.memory_account();
@@ -87,11 +102,9 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   const auto available = [&] {
     plan.device_available = device.memory_available();
     plan.host_available = platform::free_memory();
-    // A CPU device and one with unified memory use system memory, so its free bytes are a limit too.
-    const bool shared = (caps.is_cpu() || caps.unified_memory) && plan.host_available > 0;
-    return shared ? std::min(plan.device_available, plan.host_available) : plan.device_available;
+    return share_of(caps, plan.device_available, plan.host_available, 1);
   };
-  const auto fits_alone = [&] { return device.could_have(plan.total()) && plan.total() <= available() + device.memory_of_others(); };
+  const auto fits_alone = [&] { return plan.total() <= available_alone_to(device, 1); };
   while (plan.total() > std::min(account.left(), available()) && fits_alone() && account.make_room(plan.total())) {
   }
   const auto needs = [&] {

@@ -34,8 +34,7 @@ std::string obstacle(const std::shared_ptr<vk::Device>& device, kernels::Library
 }  // namespace
 
 std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
-  const auto account = options.memory_account ? options.memory_account : std::make_shared<vk::MemoryAccount>(options.memory_limit);
-  const vk::DeviceOptions how{.low_priority = options.low_priority, .memory = account};
+  const vk::DeviceOptions how{.low_priority = options.low_priority, .memory = options.memory_account};
   if (options.host) {
     auto device = vk::Device::wrap(*options.host, how);
     log::info("the host's device: {}", device->caps().name);

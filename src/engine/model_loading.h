@@ -10,7 +10,7 @@
 
 namespace skipstone::engine {
 
-/// The device that `options` name, or their host's. Throws as choose_device() does.
+/// The device that `options` name, or their host's, charged to their memory account. Throws as choose_device() does.
 std::shared_ptr<vk::Device> open_device(const EngineOptions& options);
 /// The file that `options` name, or the shape of a synthetic model.
 gguf::File open_model(const EngineOptions& options);
@@ -25,6 +25,14 @@ std::uint32_t choose_context(const model::Config& config, std::uint32_t asked);
 exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, const KvTypes& kv, KvFormat by_default);
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
+
+/// Bytes that a plan may use of `device`, one of `sharers` in system memory.
+std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);
+/// The same if the other engines that share its account were gone.
+std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers);
+/// The part of one of `sharers` where the device has `device` bytes and the system, whose memory is also the device's on some, `system`; 0:
+/// not known.
+std::uint64_t share_of(const vk::Caps& caps, std::uint64_t device, std::uint64_t system, std::uint32_t sharers);
 
 /// Fills in the memory that is available now, once the device's account has made room, which it does for a model that then fits. Throws
 /// out_of_memory with the numbers and the remedy if the plan does not fit there or exceeds the account's limit, unsupported if a single

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/platform/files.h"
-#include "base/platform/system.h"
 #include "base/status.h"
 #include "engine/measurements.h"
 #include "exec/pipelines.h"
@@ -21,21 +19,6 @@ using exec::StageCommand;
 using exec::StageMessage;
 
 std::string stage_build() { return fmt::format("{} {} {:016x}", SKIPSTONE_VERSION, commit(), kernels::shader_hash()); }
-
-std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
-  return available_to(device.caps(), device.memory_available(), device.memory_account().limit(), sharers);
-}
-
-std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers) {
-  const std::uint64_t all = available_to(device, sharers) + device.memory_of_others(), limit = device.memory_account().limit();
-  return std::min(all, limit == 0 ? device.caps().device_bytes() : limit);
-}
-
-std::uint64_t available_to(const vk::Caps& caps, std::uint64_t free, std::uint64_t limit, std::uint32_t sharers) {
-  const std::uint64_t system = platform::free_memory();
-  if ((caps.is_cpu() || caps.unified_memory) && system > 0) free = std::min(free, system) / std::max(sharers, 1u);
-  return limit == 0 ? free : std::min(free, limit);
-}
 
 StageHost::StageHost(EngineOptions options, std::uint32_t number, std::string place, std::uint32_t sharers)
     : options_(std::move(options)), number_(number), sharers_(sharers), place_(std::move(place)) {}

@@ -36,11 +36,4 @@ class StageHost {
   std::unique_ptr<exec::Stage> stage_;
 };
 
-/// Bytes of memory that a plan may use of `device`, one of `sharers` in system memory.
-std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);
-/// The same if the engines that share its account were gone.
-std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers);
-/// Of `free` bytes of a device.
-std::uint64_t available_to(const vk::Caps& caps, std::uint64_t free, std::uint64_t limit, std::uint32_t sharers);
-
 }  // namespace skipstone::engine

@@ -9,9 +9,9 @@
 
 #include "base/env.h"
 #include "base/number.h"
+#include "base/platform/system.h"
 #include "base/status.h"
 #include "engine/model_loading.h"
-#include "engine/stage_host.h"
 #include "engine/stages.h"
 #include "exec/pass_buffers.h"
 
@@ -189,6 +189,35 @@ std::vector<std::uint32_t> plan_stages(const StageNeeds& needs, std::span<const 
   return ends;
 }
 
+std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAccount& charged,
+                                          const std::function<std::vector<StageDevice>(bool alone)>& devices) {
+  const vk::MemoryAccount& account = charged.account;
+  const auto layers = static_cast<std::uint32_t>(needs.layers.size());
+  const auto makes_room = [&](std::uint64_t bytes_of_all) {
+    try {
+      const std::vector<std::uint32_t> ends = plan_stages(needs, devices(true));
+      return account.make_room(charged.of_all ? bytes_of_all : needs.of(0, ends.front()));
+    } catch (const Error& error) {
+      if (error.code() != Code::out_of_memory) throw;
+      return false;
+    }
+  };
+  for (;;) {
+    const std::vector<StageDevice> now = devices(false);
+    const std::uint64_t bytes = needs.of(0, layers) + (now.size() - 1) * needs.later_activations;
+    if (charged.of_all && bytes > account.left()) {
+      if (makes_room(bytes)) continue;
+      fail(Code::out_of_memory, "the model needs {} MiB on its devices together, but the memory limit of {} MiB leaves {} MiB", bytes >> 20,
+           account.limit() >> 20, account.left() >> 20);
+    }
+    try {
+      return plan_stages(needs, now);
+    } catch (const Error& error) {
+      if (error.code() != Code::out_of_memory || !makes_room(bytes)) throw;
+    }
+  }
+}
+
 std::vector<StageState> plan_devices(const EngineOptions& options) {
   const gguf::File file = open_model(options);
   const model::Config config = model::Config::from(file);
@@ -200,6 +229,7 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
   const std::vector<StageWish> wishes = wishes_of(options, list_devices(""));
   std::vector<StageState> plan;
   std::vector<StageDevice> devices;
+  const vk::MemoryAccount account(options.memory_limit);
   for (const StageWish& wish : wishes) {
     const vk::Caps caps = caps_of(wish);
     StageState stage{.place = fmt::format("device {}", caps.index), .device = caps.name, .driver = driver_of(caps), .build = {}};
@@ -207,11 +237,12 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
     for (const vk::Heap& heap : caps.heaps) {
       if (heap.device_local) free = std::max(free, heap.available);
     }
-    stage.available = available_to(caps, free, options.memory_limit, static_cast<std::uint32_t>(wishes.size()));
+    const auto sharers = static_cast<std::uint32_t>(wishes.size());
+    stage.available = std::min(share_of(caps, free, platform::free_memory(), sharers), account.left());
     devices.push_back({fmt::format("{} ({})", stage.place, stage.device), stage.available, wish.layers});
     plan.push_back(std::move(stage));
   }
-  const std::vector<std::uint32_t> ends = plan_stages(stage_needs(config, layout, shape), devices);
+  const std::vector<std::uint32_t> ends = plan_with_room(stage_needs(config, layout, shape), {account}, [&](bool) { return devices; });
   for (std::size_t i = 0; i < plan.size(); ++i) {
     exec::SequenceShape part = shape;
     plan[i].begin = part.begin = i == 0 ? 0 : ends[i - 1];

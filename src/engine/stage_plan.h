@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "exec/pass_builder.h"
 #include "model/weight_layout.h"
+#include "vk/memory_account.h"
 
 namespace skipstone::engine {
 
@@ -49,5 +51,17 @@ struct StageDevice {
 /// least one layer each. Throws invalid_argument if the requested layers do not add up to the model's or there are more devices than
 /// layers, out_of_memory with the numbers of each device if the plan does not fit.
 std::vector<std::uint32_t> plan_stages(const StageNeeds& needs, std::span<const StageDevice> devices);
+
+/// The account that stages are charged to.
+struct StageAccount {
+  const vk::MemoryAccount& account;
+  bool of_all = true;  ///< of all stages; false: of the first one alone, as the others are in other processes
+};
+
+/// The same for the devices as they are now, once the account has made room, which it does for a plan that then fits. `devices`: with what
+/// is available now, or would be to an engine that is `alone`. Throws out_of_memory also where the stages do not fit the account's limit
+/// together.
+std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAccount& account,
+                                          const std::function<std::vector<StageDevice>(bool alone)>& devices);
 
 }  // namespace skipstone::engine

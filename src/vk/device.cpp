@@ -188,10 +188,12 @@ std::uint64_t Device::memory_of_others() const {
   const std::uint64_t own = state_->allocated, all = state_->account->held_on(state_->caps.device_uuid);
   return all - std::min(own, all);
 }
+std::uint64_t Device::memory_available_alone() const {
+  const std::uint64_t own = state_->allocated, heap = state_->caps.device_bytes();
+  return std::min(memory_available() + memory_of_others(), heap - std::min(own, heap));
+}
 bool Device::could_have(std::uint64_t bytes) const {
-  const std::uint64_t own = state_->allocated, limit = state_->account->limit();
-  const bool within_limit = limit == 0 || (own <= limit && bytes <= limit - own);
-  return within_limit && bytes <= std::min(memory_available() + memory_of_others(), state_->caps.device_bytes());
+  return bytes <= std::min(memory_available_alone(), state_->account->left_beside(state_->allocated));
 }
 MemoryAccount& Device::memory_account() const { return *state_->account; }
 bool Device::low_priority() const { return state_->low_priority; }

@@ -70,11 +70,14 @@ class Device {
   const Tuning& tuning() const;
   void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
-  void require_alive() const;                  ///< throws device_lost, as submissions do, where it is lost
-  std::uint64_t memory_allocated() const;      ///< bytes of device memory held by all arenas now
-  std::uint64_t memory_available() const;      ///< bytes of the largest device-local heap that are free now, as far as the driver says
-  std::uint64_t memory_of_others() const;      ///< bytes that other Devices of the account hold of the same physical device
-  bool could_have(std::uint64_t bytes) const;  ///< whether `bytes` more would fit if these gave theirs back
+  void require_alive() const;              ///< throws device_lost, as submissions do, where it is lost
+  std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
+  std::uint64_t memory_available() const;  ///< bytes of the largest device-local heap that are free now, as far as the driver says
+  std::uint64_t memory_of_others() const;  ///< bytes that other Devices of the account hold of the same physical device
+  /// memory_available() if these gave theirs back: no more than the heap has beside what this Device holds, since drivers that do not say
+  /// what is used count this Device's memory alone.
+  std::uint64_t memory_available_alone() const;
+  bool could_have(std::uint64_t bytes) const;  ///< whether `bytes` more would fit then, within the account's limit
   MemoryAccount& memory_account() const;       ///< DeviceOptions'
   bool low_priority() const;                   ///< asked for and got
 

@@ -19,8 +19,8 @@ std::uint64_t MemoryAccount::held_on(const DeviceId& device) const {
   return found == held_on_.end() ? 0 : found->second;
 }
 
-std::uint64_t MemoryAccount::left() const {
-  return limit_ == 0 ? std::numeric_limits<std::uint64_t>::max() : limit_ - std::min(held(), limit_);
+std::uint64_t MemoryAccount::left_beside(std::uint64_t held) const {
+  return limit_ == 0 ? std::numeric_limits<std::uint64_t>::max() : limit_ - std::min(held, limit_);
 }
 
 bool MemoryAccount::take(const DeviceId& device, std::uint64_t bytes) {

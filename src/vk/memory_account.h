@@ -25,7 +25,9 @@ class MemoryAccount {
   std::uint64_t held() const;
   std::uint64_t held_on(const DeviceId& device) const;
   /// Bytes that the limit leaves.
-  std::uint64_t left() const;
+  std::uint64_t left() const { return left_beside(held()); }
+  /// The same if `held` bytes were all that is held.
+  std::uint64_t left_beside(std::uint64_t held) const;
   /// False, with nothing changed, if `bytes` more would pass the limit.
   bool take(const DeviceId& device, std::uint64_t bytes);
   void give_back(const DeviceId& device, std::uint64_t bytes);

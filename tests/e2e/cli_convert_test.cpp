@@ -58,7 +58,7 @@ TEST_F(CliConvert, PreTokenizersThatThereAreNot) {
 
 TEST_F(CliConvert, ReplacesAFileOnRequestOnly) {
   fixtures::write_text(output(), "mine");
-  expect_refused({"convert", checkpoint(), output()}, 2, "is there already; name another file, or allow overwriting it (--force)");
+  expect_refused({"convert", checkpoint(), output()}, 2, "is there already; choose another name, or allow it to be replaced (--force)");
   EXPECT_EQ(fixtures::bytes_of(output()), "mine");
   EXPECT_EQ(run({"convert", checkpoint(), output(), "--force"}).code, 0);
   EXPECT_GT(fs::file_size(output()), 10000u);

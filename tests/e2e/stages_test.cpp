@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/env.h"
@@ -329,49 +327,6 @@ TEST_F(Stages, TakeTheMemoryOfTheirLayers) {
   }
   EXPECT_EQ(next, engine->config().layer_count());
   EXPECT_EQ(weights, whole->memory().weights);
-}
-
-// On the thread that loads, which has none of the models that leave: for all parts at once, before the first one is loaded.
-TEST_F(Stages, RoomIsMadeForAllParts) {
-  const fixtures::TemporaryDirectory directory;
-  fixtures::TinyConfig config;
-  config.context = 1 << 15;
-  fixtures::write_tiny_model(config, directory.file("tiny.gguf"));
-  EngineOptions options = options_for(directory.file("tiny.gguf"), 2);
-  options.context = config.context;
-  const auto alone = Engine::load(options);
-  std::uint64_t held = alone->device_bytes_held(), planned = 0;
-  for (const StageState& stage : alone->stages()) planned += stage.weights + stage.kv + stage.activations;
-  ASSERT_GT(planned, held / 2);
-
-  std::shared_ptr<Engine> other;
-  std::mutex mutex;  // stages have threads of their own
-  std::vector<std::thread::id> asked;
-  const auto make_room = [&](std::uint64_t bytes) {
-    const std::lock_guard lock(mutex);
-    asked.push_back(std::this_thread::get_id());
-    EXPECT_GE(bytes, planned);
-    return std::exchange(other, nullptr) != nullptr;
-  };
-  const auto account = options.memory_account = std::make_shared<vk::MemoryAccount>(held * 3 / 2, make_room);
-  other = Engine::load(options);
-  EXPECT_TRUE(asked.empty());
-  EXPECT_EQ(account->held(), other->device_bytes_held());
-  const auto engine = Engine::load(options);
-  EXPECT_EQ(asked, std::vector{std::this_thread::get_id()});
-  EXPECT_EQ(account->held(), engine->device_bytes_held());
-
-  // Nothing leaves for a model whose parts do not fit the limit together, though each does.
-  options.memory_account = std::make_shared<vk::MemoryAccount>(planned * 3 / 4, make_room);
-  asked.clear();
-  try {
-    Engine::load(options);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::out_of_memory) << error.what();
-    EXPECT_NE(std::string(error.what()).find("together"), std::string::npos) << error.what();
-  }
-  EXPECT_TRUE(asked.empty());
 }
 
 TEST_F(Stages, WhatCannotBeIsRefused) {

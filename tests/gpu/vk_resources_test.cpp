@@ -92,6 +92,20 @@ TEST_F(Vk, MemoryLimitIsNeverPassed) {
   again.allocate(2u << 20);
 }
 
+TEST_F(Vk, MemoryOfOthersIsNoMoreThanTheHeapHas) {
+  const auto account = std::make_shared<MemoryAccount>(0);
+  const auto device = Device::create(Shared::get().instance, Shared::get().choice(), {.memory = account});
+  Arena arena(device, Role::state);
+  arena.allocate(1u << 20);
+  const std::uint64_t heap = device->caps().device_bytes(), own = device->memory_allocated();
+  ASSERT_GT(own, 0u);
+  ASSERT_TRUE(account->take(device->caps().device_uuid, 2 * heap));
+  EXPECT_EQ(device->memory_available_alone(), heap - own);
+  EXPECT_TRUE(device->could_have(heap - own));
+  EXPECT_FALSE(device->could_have(heap)) << "its own memory stays";
+  account->give_back(device->caps().device_uuid, 2 * heap);
+}
+
 TEST_F(Vk, LowPriorityIsTakenWhereItIs) {
   const auto low = Device::create(Shared::get().instance, Shared::get().choice(), {.low_priority = true});
   const Caps& caps = low->caps();

@@ -428,6 +428,42 @@ check("a name without a type means the same online and offline", async () => {
   });
 });
 
+check("a hub with a fault keeps no model of the cache from starting", async () => {
+  const files = { "m-Q8_0.gguf": readFileSync(bundled) };
+  let answer = () => false;
+  await withHub({ files, onHub: (...hub) => answer(...hub) }, async (use) => {
+    const inspect = (name = "hf:owner/name") => within(10, () => use.run(["inspect", name, "--json"]), name);
+    assert.equal((await inspect()).code, 0);
+    for (const [status, headers, body, says] of [
+      [500, {}, "{}", /answers with status 500; the files .* are taken/],
+      [503, { "Retry-After": "200" }, "{}", /answers with status 503; the files .* are taken/],
+      [429, { "Retry-After": "200" }, "{}", /takes no more requests now.*; the files .* are taken/],
+      [200, {}, "<html>", /cannot be read; the files .* are taken/],
+      [200, {}, '{"sha": "../x", "siblings": []}', /names no commit .*; the files .* are taken/],
+    ]) {
+      answer = (request, response) => {
+        response.writeHead(status, headers);
+        response.end(body);
+        return true;
+      };
+      const asked = use.hub.seen.length;
+      const result = await inspect();
+      assert.equal(result.code, 0, result.err);
+      assert.match(result.err, says);
+      assert.equal(use.hub.seen.length, asked + 1, "the hub is asked once");
+      if (body === "<html>") assert.equal((await inspect("hf:owner/name:Q6_K")).code, 1, "a type that the cache does not have");
+    }
+    answer = () => false;
+    const fetched = use.fetches().length;
+    files["m-Q8_0.gguf"] = Buffer.from("a newer version");
+    const result = await inspect();
+    assert.equal(result.code, 0, result.err);
+    assert.equal(use.fetches().length, fetched, "the hub says the name, the cache has the file");
+    assert.equal((await use.pull()).code, 0);
+    assert.equal(use.fetches().length, fetched + 1, "pull fetches the newest version");
+  });
+});
+
 check("files of the package huggingface_hub are used, at any commit", () => withHub({}, async (use) => {
   const older = "f".repeat(40);
   mkdirSync(join(use.cache, "blobs"), { recursive: true });

@@ -205,9 +205,9 @@ TEST_F(ConvertTest, Outputs) {
     EXPECT_EQ(failure.code, code) << failure.message;
     EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
   };
-  refused("", true, Code::invalid_argument, "the output has no name");
+  refused("", true, Code::invalid_argument, "no name");
   refused(folder(), true, Code::invalid_argument, "is a folder");
-  refused(directory_.file("no/such/out.gguf"), true, Code::not_found, "the folder for the output does not exist");
+  refused(directory_.file("no/such/out.gguf"), true, Code::io, fixtures::no_such_folder());
   refused(fixtures::null_device, true, Code::io, "not a regular file");
   fixtures::write_text(output(), "mine");
   refused(output(), false, Code::invalid_argument, "is there already");
@@ -216,7 +216,7 @@ TEST_F(ConvertTest, Outputs) {
   fs::create_hard_link(weights, link);
   for (const std::string& path : {weights, link, directory_.file("checkpoint/config.json")}) {
     const std::string before = fixtures::bytes_of(path);
-    refused(path, true, Code::invalid_argument, "is a file of the checkpoint itself");
+    refused(path, true, Code::invalid_argument, "is the input");
     EXPECT_EQ(fixtures::bytes_of(path), before);
   }
   convert(options());

@@ -1,21 +1,14 @@
-// Importance matrices: how they are measured, their files, and what quantising makes of them.
+// Importance matrices: how they are measured, and their files.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "base/log.h"
-#include "base/philox.h"
-#include "convert/importance_matrix.h"
-#include "edited_model.h"
-#include "fixtures/tiny_model.h"
-#include "quantize_fixture.h"
+#include "importance_fixture.h"
 #include "ref/operations.h"
 #include "text/tokenizer.h"
 
@@ -28,39 +21,6 @@ using fixtures::failure_of;
 using gguf::File;
 using gguf::Tensor;
 using gguf::Type;
-using tests::EditedModel;
-
-class Importance : public QuantizeFile {
- protected:
-  void SetUp() override {
-    fixtures::write_tiny_model({.layers = 2}, file("model.gguf"));
-    std::string text;
-    for (int i = 0; i < 20; ++i) text += fmt::format("the quick brown fox jumps over {} lazy dogs. ", i);
-    std::ofstream(file("text.txt")) << text;
-  }
-  ImportanceOptions measurement(const std::string& output) const {
-    ImportanceOptions made;
-    made.model = file("model.gguf");
-    made.text = file("text.txt");
-    made.output = file(output);
-    made.chunk_tokens = 64;
-    return made;
-  }
-  /// A matrix whose inputs matter very differently, for every matrix of the layers of a model.
-  static ImportanceMatrix uneven(const File& model, float count = 4.0f) {
-    ImportanceMatrix matrix;
-    matrix.datasets = {"a text", "another"};
-    matrix.chunks = 7;
-    matrix.chunk_tokens = 512;
-    for (const Tensor& tensor : model.tensors()) {
-      if (tensor.dimensions < 2 || !tensor.name.starts_with("blk.")) continue;
-      ImportanceMatrix::Entry entry{std::vector<float>(tensor.row_length()), {count}};
-      for (std::size_t i = 0; i < entry.sums.size(); ++i) entry.sums[i] = i % 8 == 3 ? 400.0f : 0.04f;
-      matrix.entries[tensor.name] = std::move(entry);
-    }
-    return matrix;
-  }
-};
 
 // The first layer's input by hand: the normalised embeddings of the whole chunks' tokens, the first of each a BOS.
 TEST_F(Importance, IsTheMeanSquareOfTheInputs) {
@@ -114,6 +74,17 @@ TEST_F(Importance, ThreadsChangeNothingAndChunksAreCounted) {
   };
   EXPECT_EQ(measure_importance_matrix(given).chunks, 2u);
   EXPECT_GT(reports, 0u);
+  given = measurement("many.gguf");
+  given.chunk_tokens = 8;
+  given.threads = 5000;  // no more than the machine has cores
+  std::vector<std::uint64_t> done;
+  given.progress = [&](std::uint64_t now, std::uint64_t) {
+    if (now > 0 && (done.empty() || done.back() != now)) done.push_back(now);
+    return true;
+  };
+  const std::uint32_t many = measure_importance_matrix(given).chunks;
+  ASSERT_EQ(done.size(), many) << "each sequence is reported";
+  EXPECT_GT(many, 30u);
   given = measurement("long.gguf");
   given.chunk_tokens = 4096;  // the model's context has 256
   EXPECT_EQ(measure_importance_matrix(given).chunk_tokens, 256u);
@@ -185,9 +156,10 @@ TEST_F(Importance, DamagedFilesAreRefused) {
     std::vector<float> sums, counts;
     const char* part;
   };
-  for (const Case& each : {Case{{1, -1}, {1}, "sum of squares of -1"}, Case{{1, nan}, {1}, "sum of squares of nan"},
-                           Case{{infinity, 1}, {1}, "sum of squares of inf"}, Case{{1, 1}, {nan}, "count of nan"},
-                           Case{{1, 1}, {-2}, "count of -2"}, Case{{1, 1, 1}, {1, 1}, "3 sums for 2 counts"}}) {
+  for (const Case& each :
+       {Case{{1, -1}, {1}, "sum of squares of -1"}, Case{{1, nan}, {1}, "sum of squares of nan"},
+        Case{{infinity, 1}, {1}, "sum of squares of inf"}, Case{{1, 1}, {nan}, "count of nan"}, Case{{1, 1}, {-2}, "count of -2"},
+        Case{{1, 1e30f}, {1e-40f}, "mean square of inf"}, Case{{1, 1, 1}, {1, 1}, "3 sums for 2 counts"}}) {
     gguf::Writer writer;
     const std::array<std::uint64_t, 1> sums{each.sums.size()}, counts{each.counts.size()};
     writer.add_tensor("blk.0.x.weight.in_sum2", Type::f32, sums, std::span<const float>(each.sums));
@@ -250,127 +222,12 @@ TEST_F(Importance, WhatCannotBeMeasuredIsRefused) {
   given = measurement("out.gguf");
   given.progress = [](std::uint64_t, std::uint64_t) { return false; };
   refuse(given, Code::cancelled, "cancelled");
-}
-
-double weighted_error(const Tensor& was, const Tensor& is, const std::vector<float>& importance) {
-  const std::vector<float> before = weights_of(was), after = weights_of(is);
-  double error = 0.0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const double difference = static_cast<double>(before[i]) - static_cast<double>(after[i]);
-    error += difference * difference * static_cast<double>(importance[i % importance.size()]);
-  }
-  return error;
-}
-
-// With an importance matrix each matrix errs less where it matters, in every type with a search for scales; the others are as without.
-TEST_F(Importance, MakesTheErrorSmallerWhereItMatters) {
-  fixtures::write_tiny_model({.layers = 1, .dim = 256, .ffn = 256}, file("wide.gguf"));
-  const File model = File::open(file("wide.gguf"));
-  const ImportanceMatrix matrix = uneven(model);
-  write_importance_matrix(matrix, file("matrix.gguf"));
-  for (const gguf::Traits& each : gguf::all_traits()) {
-    if (!each.writable()) continue;
-    SCOPED_TRACE(std::string(each.name));
-    int warnings = 0;
-    log::set_sink([&](log::Level, std::string_view) { ++warnings; });
-    QuantizeOptions given = options(file("wide.gguf"), file("with.gguf"), each.type);
-    given.imatrix = file("matrix.gguf");
-    given.overwrite = true;
-    quantize(given);
-    log::set_sink({});
-    const bool searched = each.block > 1 && each.type != Type::q8_0;
-    EXPECT_EQ(warnings, searched ? 0 : 1);
-    const File with = File::open(given.output), without = File::open(quantized(file("wide.gguf"), each.type));
-    EXPECT_EQ(with.string("quantize.imatrix.file", ""), file("matrix.gguf"));
-    EXPECT_EQ(with.string("quantize.imatrix.dataset", ""), "a text");
-    EXPECT_EQ(*with.find("quantize.imatrix.entries_count"), gguf::Value(std::uint32_t{7}));
-    EXPECT_EQ(*with.find("quantize.imatrix.chunks_count"), gguf::Value(std::uint32_t{7}));
-    EXPECT_EQ(without.find("quantize.imatrix.file"), nullptr);
-    double error_with = 0.0, error_without = 0.0;
-    for (const Tensor& tensor : model.tensors()) {
-      const Tensor &is = *with.find_tensor(tensor.name), &other = *without.find_tensor(tensor.name);
-      if (!matrix.entries.contains(tensor.name)) {
-        EXPECT_TRUE(is.data == other.data) << tensor.name;
-        continue;
-      }
-      if (is.type != other.type) continue;  // mixes have rules for importance matrices
-      error_with += weighted_error(tensor, is, matrix.entries.at(tensor.name).sums);
-      error_without += weighted_error(tensor, other, matrix.entries.at(tensor.name).sums);
-    }
-    if (searched) {
-      const bool few_scales = each.type == gguf::Type::mxfp4;  // powers of two: there is little to choose
-      EXPECT_LT(error_with, (few_scales ? 1.0 : 0.8) * error_without);
-      EXPECT_GT(error_with, 0.0);
-    } else {
-      EXPECT_EQ(error_with, error_without);
-    }
-  }
-}
-
-TEST_F(Importance, EveryStackedMatrixHasItsOwn) {
-  std::vector<float> weights(256 * 6 * 2);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    weights[i] = static_cast<float>(static_cast<std::int32_t>(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, {5, 0})[0])) * 0x1p-31f;
-  }
-  EditedModel({.layers = 1}).tensor("blk.0.ffn_up_exps.weight", {256, 6, 2}, weights).write(file("experts.gguf"));
-  const File model = File::open(file("experts.gguf"));
-  ImportanceMatrix matrix = uneven(model);
-  ImportanceMatrix::Entry& entry = matrix.entries["blk.0.ffn_up_exps.weight"];
-  entry.sums.resize(512);
-  for (std::size_t i = 0; i < 512; ++i) entry.sums[i] = (i < 256 ? i % 8 == 3 : i % 8 == 5) ? 100.0f : 0.01f;
-  entry.counts = {2.0f, 2.0f};
-  const auto made = [&](const ImportanceMatrix& of) {
-    write_importance_matrix(of, file("matrix.gguf"));
-    EXPECT_EQ(File::open(file("matrix.gguf")).find_tensor("blk.0.ffn_up_exps.weight.in_sum2")->shape,
-              (std::array<std::uint64_t, 4>{256, 2, 1, 1}));
-    QuantizeOptions given = options(file("experts.gguf"), file("with.gguf"), Type::q4_k);
-    given.imatrix = file("matrix.gguf");
-    given.overwrite = true;
-    quantize(given);
-    return weights_of(*File::open(given.output).find_tensor("blk.0.ffn_up_exps.weight"));
+  given = measurement("no/such/folder.gguf");  // before the text is read
+  given.progress = [](std::uint64_t, std::uint64_t) {
+    ADD_FAILURE() << "the text is read for nothing";
+    return true;
   };
-  const std::vector<float> both = made(matrix);
-  entry.counts = {2.0f, 0.0f};  // the text never reached the second one, whose inputs count alike
-  const std::vector<float> first = made(matrix);
-  EXPECT_TRUE(std::equal(both.begin(), both.begin() + 256 * 6, first.begin()));
-  EXPECT_FALSE(std::equal(both.begin() + 256 * 6, both.end(), first.begin() + 256 * 6));
-}
-
-TEST_F(Importance, MatricesOfOtherModelsAreRefused) {
-  fixtures::write_tiny_model({.layers = 2, .dim = 128}, file("wider.gguf"));
-  const auto refuse = [&](const ImportanceMatrix& matrix, const std::string& part) {
-    write_importance_matrix(matrix, file("matrix.gguf"));
-    QuantizeOptions given = options(file("model.gguf"), file("out.gguf"), Type::q4_0);
-    given.imatrix = file("matrix.gguf");
-    const Failure failure = refused(given);
-    EXPECT_EQ(failure.code, Code::bad_file);
-    EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
-  };
-  refuse(uneven(File::open(file("wider.gguf"))), "is of 128 inputs and the tensor has 64");
-  ImportanceMatrix strange;
-  strange.entries["model.layers.0.mlp"] = {{1.0f}, {1.0f}};
-  refuse(strange, "none of these tensors");
-  ImportanceMatrix partial = uneven(File::open(file("model.gguf")));
-  partial.entries.erase("blk.0.attn_q.weight");
-  partial.entries.erase("blk.1.ffn_up.weight");
-  partial.entries["blk.0.ffn_up.weight"].sums.assign(64, 0.0f);  // no input of it was ever used
-  write_importance_matrix(partial, file("matrix.gguf"));
-  QuantizeOptions given = options(file("model.gguf"), file("out.gguf"), Type::q4_0);
-  given.imatrix = file("matrix.gguf");
-  std::string warning;
-  log::set_sink([&](log::Level, std::string_view text) { warning += text; });
-  quantize(given);
-  log::set_sink({});
-  EXPECT_NE(warning.find("2 of 14 matrices have no importance"), std::string::npos) << warning;
-  const File with = File::open(file("out.gguf")), without = File::open(quantized(file("model.gguf"), Type::q4_0));
-  for (const char* same : {"blk.0.attn_q.weight", "blk.1.ffn_up.weight", "blk.0.ffn_up.weight"}) {
-    EXPECT_TRUE(with.find_tensor(same)->data == without.find_tensor(same)->data) << same;
-  }
-  EXPECT_FALSE(with.find_tensor("blk.0.attn_k.weight")->data == without.find_tensor("blk.0.attn_k.weight")->data);
-  given.sparse = Scores::magnitude;
-  given.type = FileType::q8_0;
-  given.overwrite = true;
-  EXPECT_NE(refused(given).message.find("not for sparse weights"), std::string::npos);
+  refuse(given, Code::io, fixtures::no_such_folder().c_str());
 }
 
 }  // namespace

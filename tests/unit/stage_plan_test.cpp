@@ -78,5 +78,34 @@ TEST(StagePlan, WhatDoesNotFitIsRefusedWithTheNumbersOfEachDevice) {
   EXPECT_FALSE(refusal([] { plan_stages(needs, std::vector<StageDevice>{{"a", 0}, {"b", 0}}); }).empty());
 }
 
+// The model needs 3670 bytes on two devices, and 1650 to 2050 of them on the first.
+TEST(StagePlan, LimitIsOfAllStagesOfAProcess) {
+  const vk::MemoryAccount account(3000), larger(4000);
+  const auto devices = [](bool) { return std::vector<StageDevice>{{"a", 2100, 14}, {"b", 2900, 18}}; };
+  EXPECT_NE(refusal([&] { plan_with_room(needs, {account}, devices); }).find("together"), std::string::npos);
+  EXPECT_EQ(plan_with_room(needs, {larger}, devices), (std::vector<std::uint32_t>{14, 32}));
+  EXPECT_EQ(plan_with_room(needs, {.account = account, .of_all = false}, devices), (std::vector<std::uint32_t>{14, 32}));
+}
+
+TEST(StagePlan, RoomIsMadeForWhatTheAccountHasOfThePlan) {
+  for (const bool of_all : {true, false}) {
+    std::uint64_t asked = 0;
+    const vk::MemoryAccount account(0, [&](std::uint64_t bytes) {
+      asked = bytes;
+      return true;
+    });
+    const auto devices = [&](bool alone) {
+      return std::vector<StageDevice>{{"a", alone || asked > 0 ? 2100u : 100u, 14}, {"b", 2900, 18}};
+    };
+    EXPECT_EQ(plan_with_room(needs, {account, of_all}, devices), (std::vector<std::uint32_t>{14, 32}));
+    EXPECT_EQ(asked, of_all ? needs.of(0, 32) + needs.later_activations : needs.of(0, 14));
+  }
+  std::uint64_t asked = 0;
+  const vk::MemoryAccount account(0, [&](std::uint64_t) { return ++asked > 0; });
+  const auto too_small = [](bool) { return std::vector<StageDevice>{{"a", 100, 14}, {"b", 2900, 18}}; };
+  EXPECT_NE(refusal([&] { plan_with_room(needs, {account}, too_small); }).find("a needs"), std::string::npos);
+  EXPECT_EQ(asked, 0u);
+}
+
 }  // namespace
 }  // namespace skipstone::engine

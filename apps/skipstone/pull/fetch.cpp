@@ -222,26 +222,21 @@ void download(Hub& hub, const ModelName& model, const std::string& commit, const
        file.checksum);
 }
 
-/// What is there, where the hub cannot be asked.
-std::vector<std::string> offline(const HubCache& cache, const ModelName& model, const std::string& why) {
-  std::vector<std::string> files = cache.find(model);
-  if (files.empty()) fail(ExitCode::failure, "{}, and {} is not there from an earlier time", why, model.text());
-  note("{}; the files of {} that are there are taken.", why, model.text());
-  return files;
-}
-
 }  // namespace
 
-std::vector<std::string> fetch(const ModelName& model, const std::string& address) {
+std::vector<std::string> fetch(const ModelName& model, const std::string& address, Version version) {
   const HubCache cache(model);
-  if (skipstone::env::flag("HF_HUB_OFFLINE")) return offline(cache, model, "HF_HUB_OFFLINE is set");
+  if (skipstone::env::flag("HF_HUB_OFFLINE")) return cache.find_instead(model, "HF_HUB_OFFLINE is set");
   Hub hub(address);
-  Listing listing = hub.list(model);
-  if (!listing.no_answer.empty()) return offline(cache, model, listing.no_answer);
+  const bool waits = version == Version::newest || cache.find(model).empty();
+  Listing listing = hub.list(model, waits ? usual_tries : 1);
+  if (!listing.no_answer.empty()) return cache.find_instead(model, listing.no_answer);
   std::vector<std::string> names;
   for (const RemoteFile& file : listing.files) names.push_back(file.path);
-  std::vector<std::string> paths;
-  for (const std::string& name : choose_files(names, model)) {
+  const std::vector<std::string> chosen = choose_files(names, model);
+  std::vector<std::string> paths = version == Version::any ? cache.find(chosen) : std::vector<std::string>();
+  if (!paths.empty()) return paths;
+  for (const std::string& name : chosen) {
     RemoteFile& file = *std::ranges::find(listing.files, name, &RemoteFile::path);
     hub.complete(model, listing.commit, file);
     download(hub, model, listing.commit, file, cache);

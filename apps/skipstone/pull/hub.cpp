@@ -97,8 +97,7 @@ std::string Hub::url_of(const ModelName& model, const std::string& commit, const
   return fmt::format("{}/{}/resolve/{}/{}", address_, model.repository(), commit, url_path(file.path));
 }
 
-Response Hub::ask(const Request& request, const TakeBody& take) {
-  constexpr int tries = 4;
+Response Hub::ask(const Request& request, const TakeBody& take, int tries) {
   constexpr std::uint32_t most_patience = 300;
   Response response;
   for (int i = 0; i < tries; ++i) {
@@ -115,13 +114,14 @@ std::string Hub::no_answer(const Response& response) const {
   return whole ? "" : fmt::format("{} does not answer: {}", address_, response.problem);
 }
 
-Listing Hub::list(const ModelName& model) {
+Listing Hub::list(const ModelName& model, int tries) {
   const std::string url = fmt::format("{}/api/models/{}/revision/main?blobs=true", address_, model.repository());
   std::string body;
-  const Response response = ask({url}, [&](const Response&, std::span<const std::byte> bytes) {
+  const auto take = [&](const Response&, std::span<const std::byte> bytes) {
     if (body.size() + bytes.size() > most_json_bytes) fail(ExitCode::failure, "{} lists more files than any model has", address_);
     body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  });
+  };
+  const Response response = ask({url}, take, tries);
   Listing listing{.commit = {}, .files = {}, .no_answer = no_answer(response)};
   if (!listing.no_answer.empty()) return listing;
   if (!response.is_good()) refuse(model, response);
@@ -142,7 +142,8 @@ Listing Hub::list(const ModelName& model) {
 
 void Hub::complete(const ModelName& model, const std::string& commit, RemoteFile& file) {
   if (!file.checksum.empty() && file.bytes > 0) return;
-  const Response response = ask({.url = url_of(model, commit, file), .head = true}, [](const Response&, std::span<const std::byte>) {});
+  const auto no_body = [](const Response&, std::span<const std::byte>) {};
+  const Response response = ask({.url = url_of(model, commit, file), .head = true}, no_body, usual_tries);
   if (const std::string why = no_answer(response); !why.empty()) fail(ExitCode::failure, "{}", why);
   // The host that has the bytes may refuse HEAD; the hub's own headers are there all the same.
   std::string tag = response.header("x-linked-etag"), size = response.header("x-linked-size");

@@ -17,6 +17,9 @@ struct Listing {
   std::string no_answer;          ///< why the hub could not be asked, for callers that can do without it; "": it has answered
 };
 
+/// How often a request is made of a hub that is overloaded.
+inline constexpr int usual_tries = 4;
+
 class Hub {
  public:
   /// `address`: "" for the usual one. The token is $HF_TOKEN, for whichever hub that is. Throws like HttpClient.
@@ -25,7 +28,7 @@ class Hub {
   const std::string& address() const { return address_; }
 
   /// Throws Failure where the hub has no such model, or does not show it with this token.
-  Listing list(const ModelName& model);
+  Listing list(const ModelName& model, int tries);
 
   /// Fills in what the list did not have. Throws Failure where no answer comes, and for a file whose checksum is not known.
   void complete(const ModelName& model, const std::string& commit, RemoteFile& file);
@@ -38,8 +41,7 @@ class Hub {
 
  private:
   std::string url_of(const ModelName& model, const std::string& commit, const RemoteFile& file) const;
-  /// Asks again where the hub is overloaded.
-  Response ask(const Request& request, const TakeBody& take);
+  Response ask(const Request& request, const TakeBody& take, int tries);
   /// Why an answer is none; "" where it is one.
   std::string no_answer(const Response& response) const;
 

@@ -15,6 +15,7 @@
 #include "base/platform/system.h"
 #include "base/status.h"
 #include "terminal/exit_code.h"
+#include "terminal/output.h"
 
 namespace cli::pull {
 namespace {
@@ -83,6 +84,24 @@ std::vector<std::string> HubCache::find(const ModelName& model) const {
     }
   }
   return {};
+}
+
+std::vector<std::string> HubCache::find(const std::vector<std::string>& files) const {
+  for (const std::string& commit : commits()) {
+    std::vector<std::string> paths;
+    paths.reserve(files.size());
+    for (const std::string& file : files) paths.push_back(snapshot(commit) + '/' + file);
+    const auto is_file = [](const std::string& path) { return platform::kind_of(path) == platform::FileKind::regular; };
+    if (std::ranges::all_of(paths, is_file)) return paths;
+  }
+  return {};
+}
+
+std::vector<std::string> HubCache::find_instead(const ModelName& model, const std::string& why) const {
+  std::vector<std::string> files = find(model);
+  if (files.empty()) fail(ExitCode::failure, "{}, and {} is not there from an earlier time", why, model.text());
+  note("{}; the files of {} that are there are taken.", why, model.text());
+  return files;
 }
 
 bool HubCache::has(const RemoteFile& file) const {

@@ -26,6 +26,10 @@ class HubCache {
 
   /// Where the model's files are, in the order of their parts; empty where one of them is missing. The newest commit comes first.
   std::vector<std::string> find(const ModelName& model) const;
+  /// The same of files by their paths within the repository.
+  std::vector<std::string> find(const std::vector<std::string>& files) const;
+  /// The model's files, for a hub that cannot be asked: `why` is said. Throws Failure where they are not there either.
+  std::vector<std::string> find_instead(const ModelName& model, const std::string& why) const;
 
   std::string blob(const RemoteFile& file) const { return folder_ + "/blobs/" + file.checksum; }
   /// The bytes that have come so far.

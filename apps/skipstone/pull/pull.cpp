@@ -16,15 +16,13 @@ namespace pull {
 std::string cached_or_fetched(const std::string& name) {
   const ModelName model = ModelName::parse(name);
   const HubCache cache(model);
-  std::vector<std::string> files = cache.find(model.or_usual());
+  const std::vector<std::string> files = cache.find(model.or_usual());
   if (!files.empty()) return files.front();
   try {
-    return fetch(model, "").front();
+    return fetch(model, "", Version::any).front();
   } catch (const Failure& failure) {
-    files = cache.find(model);
-    if (failure.code() != ExitCode::bad_model || files.empty()) throw;
-    note("{}; the files of {} that are there are taken.", failure.what(), model.text());
-    return files.front();
+    if (failure.code() == ExitCode::interrupted || cache.find(model).empty()) throw;
+    return cache.find_instead(model, failure.what()).front();
   }
 }
 
@@ -54,7 +52,7 @@ void add_pull(CLI::App& app, ExitCode& code) {
   command->callback([options, &code] {
     interrupt::install();
     Output output(false);
-    const std::vector<std::string> files = pull::fetch(pull::ModelName::parse(options->model), options->hub);
+    const std::vector<std::string> files = pull::fetch(pull::ModelName::parse(options->model), options->hub, pull::Version::newest);
     output.write(files.front() + '\n');
     code = ExitCode::ok;
   });

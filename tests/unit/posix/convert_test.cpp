@@ -17,7 +17,7 @@ TEST_F(ConvertTest, ALinkToTheCheckpointIsNoOutput) {
   wanted.output = directory_.file("link.gguf");
   const auto failure = fixtures::failure_of([&] { convert(wanted); });
   EXPECT_EQ(failure.code, Code::invalid_argument) << failure.message;
-  EXPECT_NE(failure.message.find("is a file of the checkpoint itself"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find("is the input"), std::string::npos) << failure.message;
   EXPECT_EQ(fixtures::bytes_of(weights), before);
 }
 
