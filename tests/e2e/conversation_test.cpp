@@ -24,9 +24,9 @@ const std::vector<const char*> drafters = {"none",   "exit:2,k=3", "suffix", "au
                                            "recycle"};
 constexpr std::uint32_t vocabulary_used = 120, most_more = 24;
 
-/// Half of the layers see 12 keys, and texts are longer than what these layers keep.
-std::string write_model_with_windows(const std::string& file) {
-  fixtures::TinyConfig config = fixtures::tiny_family("gemma2");
+/// Half of the layers of gemma2 see 12 keys, most of lfm2 three positions, and texts are longer than what these layers keep.
+std::string write_model_with_windows(const std::string& file, const char* family) {
+  fixtures::TinyConfig config = fixtures::tiny_family(family);
   config.context = 1280;
   fixtures::write_tiny_model(config, file);
   return file;
@@ -184,8 +184,11 @@ TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
 }
 
 TEST(Conversation, GoesOnAlikeWhereLayersWithAWindowHaveGivenPagesBack) {
-  const fixtures::TemporaryDirectory folder;
-  go_on_alike(write_model_with_windows(folder.file("tiny.gguf")), folder, fixtures::slow_device_or_validation() ? 4 : 12, 350, 300);
+  for (const char* family : {"gemma2", "lfm2"}) {
+    const fixtures::TemporaryDirectory folder;
+    go_on_alike(write_model_with_windows(folder.file("tiny.gguf"), family), folder, fixtures::slow_device_or_validation() ? 4 : 12, 350,
+                300);
+  }
 }
 
 TEST(Conversation, LogitsBehindALoadedContinuationHaveTheSameBits) {

@@ -164,6 +164,17 @@ TEST(Lossless, QuantisedCache) {
   check_model(path, "the quick brown fox jumps over the lazy dog again and again", 1, KvType::q8_0);
 }
 
+TEST(Lossless, RecurrentLayers) {
+  for (const char* family : {"lfm2"}) {
+    const fixtures::TemporaryDirectory directory;
+    const std::string path = directory.file("tiny.gguf");
+    fixtures::TinyConfig config = fixtures::tiny_family(family);
+    config.context = context;
+    fixtures::write_tiny_model(config, path);
+    check_model(path, "the quick brown fox jumps over the lazy dog again and again", full ? 10 : 1);
+  }
+}
+
 TEST(Session, GoesOnAfterAReaderThatThrew) {
   const fixtures::TemporaryDirectory directory;
   const std::string path = directory.file("tiny.gguf");

@@ -142,7 +142,7 @@ TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {
 }
 
 // Gemma 2 has windows, norms after sublayers and soft caps; Qwen 2 biases; Phi-3 other layouts of its tensors.
-INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "phi3"));
+INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "phi3", "lfm2"));
 
 TEST_F(Stages, OfBundledModelsGiveTheTextsOfOneDevice) {
   if (slow) GTEST_SKIP() << fixtures::left_to_the_sweep;
@@ -224,7 +224,7 @@ TEST_F(Stages, OfTwoDriversSayThatTextsMayDiffer) {
 }
 
 TEST_F(Stages, RowsHaveTheLogitsOfOneDevice) {
-  for (const char* family : {"llama", "gemma2"}) {
+  for (const char* family : {"llama", "gemma2", "lfm2"}) {
     const std::string file = tiny(family);
     std::vector<std::vector<float>> logits, hidden;
     for (const std::uint32_t stages : {1u, 3u}) {
@@ -243,8 +243,8 @@ TEST_F(Stages, RowsHaveTheLogitsOfOneDevice) {
 }
 
 TEST_F(Stages, ConversationsAreForkedTakenBackAndSaved) {
-  const std::string file = tiny("gemma2"), saved = directory_.file("saved");
-  const auto run = [&](std::uint32_t stages) {
+  const auto run = [&](const char* family, std::uint32_t stages) {
+    const std::string file = tiny(family), saved = directory_.file("saved");
     const auto engine = Engine::load(options_for(file, stages));
     Session session(engine, with("exit:2,k=3"));
     Tokens text = session.generate(prompt_of(*engine, 40), 10, {}).tokens;
@@ -263,9 +263,11 @@ TEST_F(Stages, ConversationsAreForkedTakenBackAndSaved) {
     add(other, {11});
     return text;
   };
-  const Tokens one = run(1);
-  EXPECT_EQ(run(2), one);
-  EXPECT_EQ(run(3), one);
+  for (const char* family : {"gemma2", "lfm2"}) {
+    const Tokens one = run(family, 1);
+    EXPECT_EQ(run(family, 2), one) << family;
+    EXPECT_EQ(run(family, 3), one) << family;
+  }
 }
 
 TEST_F(Stages, PagesGrowOnAllDevices) {

@@ -1,8 +1,9 @@
-// Layers with a window give pages back that no row can see any more, and no text depends on it.
+// Layers with a window, and recurrent ones, give pages back that no row can see any more, and no text depends on it.
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace {
 using Tokens = std::vector<text::Token>;
 
 constexpr std::uint32_t context = 2048;
-constexpr std::uint32_t most_pages = 11;  // 12 keys, a chunk, what a text may be rolled back (256), a pass (256), and a page
+constexpr std::uint32_t most_pages = 11;  // 12 keys (3 records), a chunk, what a text may be rolled back (256), a pass (256), and a page
 
 Tokens random_text(std::size_t count, std::uint32_t seed) {
   Tokens all(count);
@@ -29,7 +30,8 @@ Tokens random_text(std::size_t count, std::uint32_t seed) {
   return all;
 }
 
-/// Every other layer of gemma2 sees 12 keys; of gemma3, all but every sixth one: none of five sees all.
+/// Every other layer of gemma2 sees 12 keys; of gemma3, all but every sixth one: none of five sees all. Three of five of lfm2 are
+/// convolutions over three positions.
 class WindowPages : public testing::TestWithParam<const char*> {
  protected:
   WindowPages() {
@@ -53,8 +55,11 @@ class WindowPages : public testing::TestWithParam<const char*> {
     return std::make_unique<Session>(engine, options);
   }
 
-  static exec::KvPool::Use sliding(const std::shared_ptr<Engine>& engine) {
-    return engine->state().passes->cache().pool(exec::MemoryKind::sliding).use();
+  static exec::MemoryKind releasing() {
+    return std::string_view(GetParam()) == "lfm2" ? exec::MemoryKind::recurrent : exec::MemoryKind::sliding;
+  }
+  static exec::KvPool::Use released(const std::shared_ptr<Engine>& engine) {
+    return engine->state().passes->cache().pool(releasing()).use();
   }
   static exec::KvPool::Use whole(const std::shared_ptr<Engine>& engine) {
     return engine->state().passes->cache().pool(exec::MemoryKind::full).use();
@@ -71,8 +76,8 @@ TEST_P(WindowPages, GoBackAndTheReferenceSaysTheSame) {
   Tokens text = prompt;
   const Tokens out = session->generate(prompt, 40, {}).tokens;
   text.insert(text.end(), out.begin(), out.end() - 1);
-  EXPECT_LE(sliding(engine).used, most_pages);
-  EXPECT_EQ(sliding(engine).pages, most_pages) << "a text of any length has room in what was there at first";
+  EXPECT_LE(released(engine).used, most_pages);
+  EXPECT_EQ(released(engine).pages, most_pages) << "a text of any length has room in what was there at first";
   EXPECT_EQ(whole(engine).used, (text.size() + KV_PAGE - 1) / KV_PAGE);
   const ref::Model reference(gguf::File::open(file_), KvFormat::f16);
   ref::Sequence sequence = reference.new_sequence();
@@ -91,7 +96,7 @@ TEST_P(WindowPages, OfManyTextsAtOnceAndOfAllDraftersChangeNothing) {
   std::vector<Tokens> alone, together(drafters.size());
   for (std::uint32_t i = 0; i < drafters.size(); ++i)
     alone.push_back(open(engine)->generate(random_text(length + 11 * i, i), more, {}).tokens);
-  EXPECT_EQ(sliding(engine).used, 0u);
+  EXPECT_EQ(released(engine).used, 0u);
   {
     std::vector<std::jthread> threads;
     for (std::uint32_t i = 0; i < drafters.size(); ++i) {
@@ -99,8 +104,8 @@ TEST_P(WindowPages, OfManyTextsAtOnceAndOfAllDraftersChangeNothing) {
     }
   }
   for (std::uint32_t i = 0; i < drafters.size(); ++i) EXPECT_EQ(together[i], alone[i]) << drafters[i];
-  EXPECT_EQ(sliding(engine).used, 0u);
-  EXPECT_LE(sliding(engine).pages, most_pages * drafters.size() * 3 / 2);
+  EXPECT_EQ(released(engine).used, 0u);
+  EXPECT_LE(released(engine).pages, most_pages * drafters.size() * 3 / 2);
   EXPECT_EQ(engine->validation_messages(), 0u);
 }
 
@@ -115,14 +120,14 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
     EXPECT_EQ(known.tokens, open(without)->generate(prompt, 20, {}).tokens) << i;
     EXPECT_EQ(known.stats.cached_tokens, i > 0 ? 448u : 0u) << "seven whole pages of the beginning";
   }
-  // Where another sequence took the pages of sliding-window layers, the prefix is read again, and the text is the same.
-  auto& pool = with->state().passes->cache().pool(exec::MemoryKind::sliding);
+  // Where another sequence took the pages of these layers, the prefix is read again, and the text is the same.
+  auto& pool = with->state().passes->cache().pool(releasing());
   const std::uint32_t all = pool.use().pages;
-  EXPECT_GT(with->state().caches.prefixes->use().pages[exec::MemoryKind::sliding], 0u);
+  EXPECT_GT(with->state().caches.prefixes->use().pages[releasing()], 0u);
   {
     exec::PageTable others(pool);
     others.reserve(0, all * KV_PAGE);
-    EXPECT_EQ(with->state().caches.prefixes->use().pages[exec::MemoryKind::sliding], 0u);
+    EXPECT_EQ(with->state().caches.prefixes->use().pages[releasing()], 0u);
     EXPECT_EQ(pool.use().pages, all) << "kept pages go before the pool grows";
   }
   EXPECT_GT(with->state().caches.prefixes->use().pages[exec::MemoryKind::full], 0u);
@@ -143,7 +148,7 @@ TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
   EXPECT_EQ(open(engine)->generate(random_text(300, 1), 5, {}).tokens, session->generate(random_text(300, 1), 5, {}).tokens);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3"));
+INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3", "lfm2"));
 
 }  // namespace
 }  // namespace skipstone::engine

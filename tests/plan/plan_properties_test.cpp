@@ -154,12 +154,15 @@ struct FamilyLayer {
   std::string_view family;
   std::string_view dispatches;
   std::string_view output = "output output.merge";
+  std::string_view recurrent = "";  ///< a layer without attention
 };
 constexpr FamilyLayer family_layers[] = {
     {"exaone4", qk_and_post_norms},
     {"gemma2", post_norms},
     {"gemma3", qk_and_post_norms},
     {"glm4", post_norms},
+    {"lfm2", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down", "output output.merge",
+     "shortconv_in short_conv shortconv_out ffn_gate_up ffn_down"},
     {"olmo2", qk_and_post_norms},
     {"qwen3", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down"},
     {"starcoder2", "attn_norm attn_qkv rope_store attention attention.merge attn_output ffn_norm ffn_up ffn_down",
@@ -183,8 +186,9 @@ TEST(PlanProperties, OfAllFamilies) {
     ASSERT_EQ(plan.layer_starts.size(), layers + 1);
     EXPECT_EQ(labels(std::span(plan.dispatches).first(plan.layer_starts.front())), "embed");
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
-      const std::string text(wanted.dispatches);
-      EXPECT_EQ(labels(plan, layer), plans.config().attention(layer).rotates ? text : without_rotation(text)) << layer;
+      const auto* attention = std::get_if<model::Attention>(&plans.config().layers[layer].mixer);
+      const std::string text(attention != nullptr ? wanted.dispatches : wanted.recurrent);
+      EXPECT_EQ(labels(plan, layer), attention == nullptr || attention->rotates ? text : without_rotation(text)) << layer;
     }
     EXPECT_EQ(labels(plan, layers), wanted.output);
     for (const Dispatch& dispatch : plan.dispatches) {
