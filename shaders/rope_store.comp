@@ -74,6 +74,7 @@ void store_quad(bool is_v, uint target, vec4 value) {
   }
 }
 
+#if KV_BLOCKS > 0
 // Stores the codes of dimensions first .. first + KV_BLOCK - 1 of a head, the first word of them at `at`. Returns the block's words of
 // scales; x is half a word but for Q5_1.
 uvec2 store_block(uint format, bool is_v, uint head_quad, uint first, uint position, uint at) {
@@ -84,18 +85,20 @@ uvec2 store_block(uint format, bool is_v, uint head_quad, uint first, uint posit
     values[i] = is_v ? own : rotated(own, head_quad, first + 4u * i, push.k_row + position);
   }
   const BlockScale block = block_scale(format, values);
-  uint word = 0u, fifths = 0u;
-  for (uint i = 0; i < quads; ++i) {
-    const uvec4 codes = four_codes(format, values[i], block);
-    if (format == KV_FORMAT_Q8_0) {
-      store_word(is_v, at + i, pack_bytes(codes));
-    } else {
+#if KV_BLOCKS > 1
+  if (format != KV_FORMAT_Q8_0) {
+    uint word = 0u, fifths = 0u;
+    for (uint i = 0; i < quads; ++i) {
+      const uvec4 codes = four_codes(format, values[i], block);
       word = (i & 1u) == 0u ? pack_nibbles(codes) : word | pack_nibbles(codes) << 16;
       if ((i & 1u) == 1u) store_word(is_v, at + i / 2u, word);
       fifths |= pack_fifths(codes) << (4u * i);
     }
+    return format == KV_FORMAT_Q5_1 ? uvec2(block.scale | block.minimum << 16, fifths) : uvec2(block.scale, 0u);
   }
-  return format == KV_FORMAT_Q5_1 ? uvec2(block.scale | block.minimum << 16, fifths) : uvec2(block.scale, 0u);
+#endif
+  for (uint i = 0; i < quads; ++i) store_word(is_v, at + i, pack_bytes(four_codes(format, values[i], block)));
+  return uvec2(block.scale, 0u);
 }
 
 uint block_pairs() { return (push.head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOCK); }
@@ -124,20 +127,27 @@ void store_blocks(uint format, bool is_v, uint index, uint row) {
     store_word(is_v, scales + 4u * pair + 3u, b.y);
   }
 }
+#endif
 
 // `index`: over Q heads, K heads, V heads: quads, in caches with blocks two blocks each.
 void store(uint index, uint row) {
   const uint quads = push.head_dim / 4u, q_quads = push.heads * quads, kv_quads = push.kv_heads * quads;
+#if KV_BLOCKS > 0
   const uint k_count = kv_has_blocks(K_FORMAT) ? push.kv_heads * block_pairs() : kv_quads;
   const uint v_count = kv_has_blocks(V_FORMAT) ? push.kv_heads * block_pairs() : kv_quads;
+#else
+  const uint k_count = kv_quads, v_count = kv_quads;
+#endif
   if (index >= q_quads + k_count + v_count) return;
   const bool is_v = index >= q_quads + k_count;
+  uint quad = index;
+#if KV_BLOCKS > 0
   if (index >= q_quads && kv_has_blocks(is_v ? V_FORMAT : K_FORMAT)) {
     store_blocks(is_v ? V_FORMAT : K_FORMAT, is_v, index - q_quads - (is_v ? k_count : 0u), row);
     return;
   }
-  uint quad = index;
   if (kv_has_blocks(K_FORMAT) && is_v) quad += kv_quads - k_count;
+#endif
   const uint head_quad = (row * push.in_stride >> 2) + quad / quads * quads, d0 = quad % quads * 4u;
   const vec4 own = load_qkv(head_quad + (d0 >> 2));
   const uint turn = (quad < q_quads ? push.q_row : push.k_row) + row_position(row);

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// A gated short convolution (LFM2, arXiv 2511.23404). A row of `inputs` is B, C and x; B * x is its record, which is stored at its position.
-// out = C * (sum over the last KERNEL positions of tap * record): each channel has KERNEL taps, that of the oldest position first. In
-// a tree the positions are those of the row's ancestors. Positions before the text's first one count as 0.
+// A gated short convolution (LFM2, arXiv 2511.23404). A row of `inputs` is B, C and x; B * x is its record, which is stored at its
+// position. out = C * (sum over the last KERNEL positions of tap * record): each channel has KERNEL taps, that of the oldest position
+// first. In a tree the positions are those of the row's ancestors. Positions before the text's first one count as 0.
 // Invocation: x = channel, y = row. Padding rows store nothing.
 #include "lib/stage.glsl"
 #include "abi/short_conv.h"
@@ -20,8 +20,8 @@ layout(std430, set = 0, binding = SHORT_CONV_RECORDS) buffer Records { float rec
 #include "lib/keys.glsl"
 #include "lib/records.glsl"
 
-// Of the positions before a row, by their distance from it: bit `back` of `own_rows` says whether it is a row of this pass, and places[back]
-// is where that row begins in `inputs`, or where the record begins in the cache.
+// Of the positions before a row, by their distance from it: bit `back` of `own_rows` says whether it is a row of this pass, and
+// places[back] is where that row begins in `inputs`, or where the record begins in the cache.
 uint own_rows = 0u;
 uint places[KERNEL];
 

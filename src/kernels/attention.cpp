@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -37,6 +38,13 @@ static_assert(static_cast<std::uint32_t>(Keys::text) == KEYS_TEXT && static_cast
 std::uint32_t k_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format.k); }
 std::uint32_t v_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format.v); }
 
+/// The variant of a kernel that knows the formats of K and V and as few others as possible (KV_BLOCKS in shaders/lib/kv_blocks.glsl).
+/// `variants`: those of floats, of Q8_0 too, of all formats.
+KernelId variant_for(KvFormats formats, const std::array<KernelId, 3>& variants) {
+  const auto knows = [](KvFormat format) { return !traits(format).has_blocks() ? 0u : format == KvFormat::q8_0 ? 1u : 2u; };
+  return variants[std::max(knows(formats.k), knows(formats.v))];
+}
+
 /// Invocations of rope_store that store a row's K or V.
 std::uint32_t stores(const KvLayout& cache) {
   return cache.kv_heads * (traits(cache.format).has_blocks() ? (cache.head_dim + 2 * kv_block - 1) / (2 * kv_block) : cache.head_dim / 4);
@@ -54,7 +62,10 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                     const std::string& label, bool tree) {
   const std::uint32_t rounds = select.tuning().texels ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
-  d.kernel = select.tuning().texels ? KernelId::rope_store_texels : KernelId::rope_store;
+  d.kernel = select.tuning().texels
+                 ? variant_for(shape.kv_format,
+                               {KernelId::rope_store_texels, KernelId::rope_store_texels_q8_0, KernelId::rope_store_texels_blocks})
+                 : variant_for(shape.kv_format, {KernelId::rope_store, KernelId::rope_store_q8_0, KernelId::rope_store_blocks});
   d.constants = words(
       abi::RopeStoreSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
   d.operands = {{{ResourceKind::qkv}, Access::read},
@@ -79,7 +90,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
                           const std::string& label, Keys keys) {
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
-  d.kernel = KernelId::attention_serial;
+  d.kernel = variant_for(shape.kv_format, {KernelId::attention_serial, KernelId::attention_serial_q8_0, KernelId::attention_serial_blocks});
   d.constants = attention_words(abi::AttentionSerialSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
                                                          static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape)},
                                 2);
@@ -102,7 +113,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   if (select.tuning().texels && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, keys)};
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
-  split.kernel = KernelId::attention;
+  split.kernel = variant_for(shape.kv_format, {KernelId::attention, KernelId::attention_q8_0, KernelId::attention_blocks});
   split.constants = attention_words(abi::AttentionSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
                                                        shape.chunk, static_cast<std::uint32_t>(keys), sliding(layer), capped(shape)},
                                     2);
@@ -156,7 +167,11 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label) {
   Dispatch d;
-  d.kernel = select.tuning().texels && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
+  d.kernel = select.tuning().texels && shape.texel_aligned()
+                 ? variant_for(shape.kv_format, {KernelId::attention_prefill_texels, KernelId::attention_prefill_texels_q8_0,
+                                                 KernelId::attention_prefill_texels_blocks})
+                 : variant_for(shape.kv_format,
+                               {KernelId::attention_prefill, KernelId::attention_prefill_q8_0, KernelId::attention_prefill_blocks});
   const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.tuning().lanes / split;
   d.constants = attention_words(abi::AttentionPrefillSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.head_dim,
                                                           split, sliding(layer), capped(shape)},

@@ -26,11 +26,12 @@ using fixtures::TestDevice;
 bool chosen(const std::string& kernel, const vk::Caps& caps, const vk::Tuning& tuning, Depth depth) {
   if ((kernel.starts_with("matmul_half") || kernel == "half_rows") && caps.tier() < vk::Tier::fp16) return false;
   if (kernel.starts_with("matmul_coopmat") && std::min(caps.tier(), kernels::built_tier()) < vk::Tier::cooperative_matrix) return false;
-  const bool texels = kernel.find("_texels") != std::string::npos || kernel == "attention_serial", rows = kernel.starts_with("matvec_rows");
+  const bool texels = kernel.find("_texels") != std::string::npos || kernel.starts_with("attention_serial"),
+             rows = kernel.starts_with("matvec_rows");
   if (rows && tuning.matvec_k_lanes != 1) return false;
   if (texels && !tuning.texels) return false;
   if (depth == Depth::full) return true;
-  const bool has_texels = rows || kernel.starts_with("attention") || kernel == "rope_store";
+  const bool has_texels = rows || kernel.starts_with("attention") || kernel.starts_with("rope_store");
   if (has_texels && !texels && tuning.texels) return false;
   return !(kernel.starts_with("matvec") && !rows && tuning.matvec_k_lanes == 1);
 }
