@@ -88,6 +88,7 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
       SCOPED_TRACE(fmt::format("{}, {}", family.name, kv == KvType::f32 ? "f32" : "f16"));
       const ref::Model reference(opened, kv == KvType::f32 ? KvFormat::f32 : KvFormat::f16, family.context);
       const auto engine = load(file, family.context, kv);
+      const double most = kv == KvType::f32 ? 1e-4 : 3e-4;  // a key or value between two halves may round to either
       for (const std::size_t length : {std::size_t{5}, std::size_t{70}}) {
         const Tokens tokens = prompt_of(length, 1);
         ref::Sequence sequence = reference.new_sequence();
@@ -96,14 +97,14 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
         Session read(engine, with("none"));
         read.prefill(tokens);
         const std::vector<float> got = read.logits();
-        EXPECT_LT(distance(got, wanted.logits.back()), 1e-4) << length << " tokens";
+        EXPECT_LT(distance(got, wanted.logits.back()), most) << length << " tokens";
         // In parts: other passes over the same tokens.
         Session pieces(engine, with("none"));
         for (std::size_t at = 0, step = 1; at < tokens.size(); at += step, step = step * 2 + 1) {
           pieces.prefill({tokens.begin() + static_cast<std::ptrdiff_t>(at),
                           tokens.begin() + static_cast<std::ptrdiff_t>(std::min(at + step, tokens.size()))});
         }
-        EXPECT_LT(distance(pieces.logits(), wanted.logits.back()), 1e-4);
+        EXPECT_LT(distance(pieces.logits(), wanted.logits.back()), most);
         if (kv == KvType::f32 && length == 70) seen.push_back(got);
         Tokens expected;
         for (const std::string& draft : drafters_for(seen.size() + length)) {
