@@ -178,6 +178,40 @@ struct ShortConv {
 /// `tree`: rows follow their parents, not each other.
 Dispatch short_conv(const Selector& select, const ShortConv& conv, std::uint32_t rows, const std::string& label, bool tree = false);
 
+/// A recurrent layer with states (shaders/recurrent_scan.comp). Records begin at `record_first` of a row of qkv; q, k, v and rates at these
+/// floats of a record.
+struct RecurrentScan {
+  Records records;
+  bool delta = true;  ///< the gated delta rule; else Mamba-2
+  std::uint32_t heads = 0, key_heads = 0, key_dim = 0, value_dim = 0;
+  bool tiled_heads = true;  ///< value head h has key head h % key_heads; else neighbours share one
+  std::uint32_t kernel = 0;
+  std::uint32_t input = 0, record_first = 0;  ///< floats of a row of qkv
+  std::uint32_t q = 0, k = 0, v = 0, rates = 0;
+  std::uint32_t taps = 0, dt_bias = 0, decay_rate = 0;     ///< tensors
+  std::optional<std::uint32_t> taps_bias = {}, skip = {};  ///< tensors; of Mamba-2
+  std::uint32_t scans = 0;                                 ///< first entry of the sequences' slots among the page tables
+
+  std::uint32_t width() const { return heads * value_dim; }  ///< of a row of outputs
+};
+/// Floats of a slot with the state of a layer, which are whole pages of a cache of records.
+constexpr std::uint32_t state_floats(std::uint32_t heads, std::uint32_t key_dim, std::uint32_t value_dim) {
+  return (heads * key_dim * value_dim + 4 * KV_PAGE - 1) / (4 * KV_PAGE) * (4 * KV_PAGE);
+}
+/// What a scan does: replays and computes rows of decoding or of a prompt, or it replays alone (shaders/abi/recurrent_scan.h).
+enum class ScanExtent : std::uint32_t { rows, prompt, advance };
+/// qkv, records and states -> recurrent, records and states.
+Dispatch recurrent_scan(const Selector& select, const RecurrentScan& scan, ScanExtent extent, std::uint32_t rows, const std::string& label,
+                        bool tree = false);
+/// recurrent, normalised by parts of `part` floats and gated by the first floats of the rows of qkv (shaders/gated_norm.comp).
+struct GatedNorm {
+  bool gate_first = false;
+  std::uint32_t part = 0, width = 0, input = 0;  ///< floats of a part, of a row, of a row of qkv
+  std::uint32_t weight = 0;                      ///< tensor
+  float epsilon = 0.0f;
+};
+Dispatch gated_norm(const Selector& select, const GatedNorm& norm, std::uint32_t rows, const std::string& label);
+
 /// gate_up -> activated, n outputs a row.
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);
 

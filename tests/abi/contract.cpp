@@ -56,6 +56,8 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("half_rows", HalfRows, HALF_ROWS),
     CONTRACT("rope_store", RopeStore, ROPE_STORE),
     CONTRACT("short_conv", ShortConv, SHORT_CONV),
+    CONTRACT("recurrent_scan", RecurrentScan, RECURRENT_SCAN),
+    CONTRACT("gated_norm", GatedNorm, GATED_NORM),
     CONTRACT("attention", Attention, ATTENTION),
     CONTRACT("attention_merge", AttentionMerge, ATTENTION_MERGE),
     CONTRACT("attention_prefill", AttentionPrefill, ATTENTION_PREFILL),
