@@ -95,14 +95,22 @@ void refuse_quantised(const ConfigValues& values, const std::string& where) {
 std::span<const std::string_view> activations(model::Activation activation) {
   static constexpr std::array<std::string_view, 2> silu{"silu", "swish"};
   static constexpr std::array<std::string_view, 2> gelu{"gelu_pytorch_tanh", "gelu_new"};
-  return activation == model::Activation::gated_silu ? silu : gelu;
+  static constexpr std::array<std::string_view, 1> squared_relu{"relu2"};
+  switch (activation) {
+    case model::Activation::gated_silu:
+      return silu;
+    case model::Activation::squared_relu:
+      return squared_relu;
+    default:
+      return gelu;
+  }
 }
 
 void check_activation(const ConfigValues& values, const Architecture& family, const std::string& where) {
   const auto* mlp = std::get_if<model::Mlp>(&family.layer.feedforward);
   if (mlp == nullptr) return;
   const std::span<const std::string_view> names = activations(mlp->activation);
-  const char* key = values.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  const char* key = values.has("hidden_activation") ? "hidden_activation" : values.has("mlp_hidden_act") ? "mlp_hidden_act" : "hidden_act";
   const std::string given = values.text(key, std::string(names.front()));
   if (std::ranges::find(names, given) != names.end()) return;
   fail(Code::unsupported, "{}: '{}' is '{}'; only {} can be converted", where, key, gguf::escaped(given), names.front());
@@ -227,6 +235,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
   checkpoint.config.architecture = kind.family->name;
   checkpoint.config.rope_pairs = kind.family->rope_pairs;
   read_shape(values, checkpoint);
+  read_layers(values, checkpoint);
   read_windows(values, *kind.row, checkpoint);
   refuse_other_computations(values, checkpoint, place);
   read_rope(values, checkpoint);

@@ -53,6 +53,15 @@ void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value);
 /// Lengths, counts and constants: the keys that a single value of config.json determines.
 void read_shape(const ConfigValues& values, Checkpoint& checkpoint);
 
+/// The kinds of layers of families with recurrent ones, their sizes, and heads for multi-token prediction. After read_shape().
+void read_layers(const ConfigValues& values, Checkpoint& checkpoint);
+
+/// How many layers a list of their kinds has; 0 where there is none.
+std::uint32_t listed_layers(const ConfigValues& values);
+
+/// The keys of such families that say which blocks are what.
+void set_layer_keys(Checkpoint& checkpoint);
+
 /// Windows and which layers have them. After read_shape().
 void read_windows(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
 

@@ -3,10 +3,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numbers>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/elementary.h"
@@ -41,6 +43,10 @@ void read_dimensions(const Source& from, Checkpoint& checkpoint) {
   constexpr const char* key = "partial_rotary_factor";
   Config& c = checkpoint.config;
   const std::uint32_t head_dim = c.attention().head_dim;
+  if (!std::get<model::Attention>(c.family->layer.mixer).rotates) {  // readers need the key, and do not use it
+    c.rope_dim = head_dim;
+    return set_key(checkpoint, "rope.dimension_count", c.width / c.attention().heads);
+  }
   const float part = from.rope.positive(key, from.values.positive(key, 1.0f));
   c.rope_dim = static_cast<std::uint32_t>(std::min(static_cast<double>(part) * head_dim + 1e-4, 1e6));  // 0.4 of 80 is 32 in float too
   const std::uint32_t whole = c.rope_pairs == model::RopePairs::halves ? 8 : 4;                         // model::Config's
@@ -53,6 +59,24 @@ void read_dimensions(const Source& from, Checkpoint& checkpoint) {
          head_dim, whole);
   }
   if (c.rope_dim != head_dim || checkpoint.has(model::writes_rope_dim)) set_key(checkpoint, "rope.dimension_count", c.rope_dim);
+}
+
+/// Shares of a head's pairs that rotate by time, height and width of an image; with text all rotate by its position.
+void read_sections(const Source& from, Checkpoint& checkpoint) {
+  constexpr const char* key = "mrope_section";
+  if (!checkpoint.has(model::writes_rope_sections)) return;
+  std::vector<std::int32_t> sections{11, 11, 10};  // transformers' default
+  if (const SortedJson* list = from.rope.find(key)) {
+    const auto is_count = [](const SortedJson& item) {
+      return item.is_number_unsigned() && item.get<std::uint64_t>() <= model::most_head_dim;
+    };
+    if (!list->is_array() || list->size() > 4 || !std::ranges::all_of(*list, is_count)) {
+      fail(Code::bad_file, "{}: '{}' is {}, expected up to four counts of pairs", from.rope.where(), key, shown(*list));
+    }
+    sections = list->get<std::vector<std::int32_t>>();
+  }
+  sections.resize(4);
+  set_key(checkpoint, "rope.dimension_sections", std::make_shared<const gguf::Array>(gguf::Array{sections}));
 }
 
 void read_linear(const Source& from, Checkpoint& checkpoint) {
@@ -224,6 +248,7 @@ void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
   Config& c = checkpoint.config;
   c.rope_base = inner.positive("rope_theta", values.positive("rope_theta", usual_base));
   read_dimensions(from, checkpoint);
+  read_sections(from, checkpoint);
   read_scaling(from, checkpoint);
   const auto has_key = [&](std::string_view name) {
     return std::ranges::any_of(checkpoint.metadata, [&](const gguf::Pair& pair) { return pair.key.ends_with(name); });

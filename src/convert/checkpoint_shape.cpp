@@ -1,6 +1,7 @@
 // Lengths, counts and constants of config.json.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -24,6 +25,7 @@ using model::most_context, model::most_ffn, model::most_head_dim, model::most_he
 
 /// Counts that every model has.
 struct Counts {
+  std::uint32_t listed_layers = 0;  ///< of a list of their kinds; 0: there is none
   std::uint32_t layers = 0, context = 0, width = 0, ffn = 0, heads = 0, kv_heads = 0, vocabulary = 0;
 };
 
@@ -31,11 +33,11 @@ struct CountRow {
   const char *huggingface, *gguf;  ///< gguf: "" for keys not written here
   std::uint32_t most;
   std::uint32_t Counts::*field;
-  std::uint32_t Counts::*fallback = nullptr;  ///< used where config.json lacks the key
+  std::uint32_t Counts::*fallback = nullptr;  ///< used, where it is not 0, if config.json lacks the key
 };
 
 constexpr CountRow count_rows[] = {
-    {"num_hidden_layers", "block_count", most_layers, &Counts::layers},
+    {"num_hidden_layers", "block_count", most_layers, &Counts::layers, &Counts::listed_layers},
     {"max_position_embeddings", "context_length", most_context, &Counts::context},
     {"hidden_size", "embedding_length", most_width, &Counts::width},
     {"intermediate_size", "feed_forward_length", most_ffn, &Counts::ffn},
@@ -44,8 +46,6 @@ constexpr CountRow count_rows[] = {
     {"vocab_size", "", most_vocabulary, &Counts::vocabulary},
 };
 
-bool layer_norm(const Architecture& family) { return family.layer.norm_before == model::Norm::layer; }
-bool rms_norm(const Architecture& family) { return !layer_norm(family); }
 bool scales(const Architecture& family) { return (family.honours & model::honours_scales) != 0; }
 bool softcaps(const Architecture& family) { return (family.honours & model::honours_softcaps) != 0; }
 
@@ -57,8 +57,6 @@ struct NumberRow {
 };
 
 constexpr NumberRow numbers[] = {
-    {"rms_norm_eps", "attention.layer_norm_rms_epsilon", rms_norm, 1e-6f},
-    {"norm_epsilon", "attention.layer_norm_epsilon", layer_norm, 1e-5f},
     {"attention_multiplier", "attention.scale", scales, 1.0f},
     {"embedding_multiplier", "embedding_scale", scales, 1.0f},
     {"residual_multiplier", "residual_scale", scales, 1.0f},
@@ -100,6 +98,14 @@ void check_lengths(const Counts& c, std::uint32_t head_dim, const std::string& w
   }
 }
 
+void read_epsilon(const ConfigValues& values, Checkpoint& checkpoint) {
+  const Architecture& family = *checkpoint.config.family;
+  const bool layer_norm = family.layer.norm_before == model::Norm::layer;
+  const std::string key(!checkpoint.traits().epsilon.empty() ? checkpoint.traits().epsilon : layer_norm ? "norm_epsilon" : "rms_norm_eps");
+  const bool large = layer_norm || !checkpoint.traits().epsilon.empty();
+  set_key(checkpoint, family.epsilon_key(), values.positive(key.c_str(), large ? 1e-5f : 1e-6f));
+}
+
 /// Gemma scales scores by 1 / sqrt(query_pre_attn_scalar); GGUF has no key for it, and readers know the values of the published models.
 void check_score_scale(const ConfigValues& values, const Config& c) {
   if (!values.has("query_pre_attn_scalar")) return;
@@ -120,9 +126,10 @@ void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value) {
 
 void read_shape(const ConfigValues& values, Checkpoint& checkpoint) {
   Counts counts;
+  counts.listed_layers = std::min(listed_layers(values), most_layers);
   for (const CountRow& row : count_rows) {
-    counts.*row.field =
-        values.count(row.huggingface, 1, row.most, row.fallback != nullptr ? std::optional(counts.*row.fallback) : std::nullopt);
+    const bool has_fallback = row.fallback != nullptr && counts.*row.fallback != 0;
+    counts.*row.field = values.count(row.huggingface, 1, row.most, has_fallback ? std::optional(counts.*row.fallback) : std::nullopt);
     if (*row.gguf != '\0') set_key(checkpoint, row.gguf, counts.*row.field);
   }
   Config& c = checkpoint.config;
@@ -137,6 +144,7 @@ void read_shape(const ConfigValues& values, Checkpoint& checkpoint) {
   attention.heads = counts.heads, attention.kv_heads = counts.kv_heads, attention.head_dim = head_dim;
   std::get<model::Mlp>(layer.feedforward).width = counts.ffn;
   c.layers.assign(counts.layers, layer);
+  read_epsilon(values, checkpoint);
   for (const NumberRow& row : numbers) {
     if (!row.applies(*c.family) || (!row.fallback && !values.has(row.huggingface))) continue;
     set_key(checkpoint, row.gguf, values.positive(row.huggingface, row.fallback));

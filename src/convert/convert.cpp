@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/platform/files.h"
 #include "base/status.h"
 #include "convert/checkpoint.h"
@@ -70,7 +71,7 @@ std::string size_label(std::uint64_t parameters) {
 std::uint64_t parameters_of(const Checkpoint& c, const std::vector<MappedTensor>& tensors) {
   std::uint64_t count = 0;
   for (const MappedTensor& tensor : tensors) {
-    const std::vector<std::uint64_t> shape = tensor.shape();
+    const std::vector<std::uint64_t>& shape = tensor.shape;
     count += std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
   }
   for (const auto& [role, factors] : c.rope_factors) count += factors.size();
@@ -92,43 +93,50 @@ void write_metadata(const Checkpoint& c, FileType type, std::uint32_t exit_layer
 /// A tensor's rows from the checkpoint's type to the file's; a gguf::RowSource.
 class Rows {
  public:
-  Rows(const std::string& folder, MappedTensor tensor, gguf::Type type, std::uint32_t head_dim)
-      : folder_(folder), tensor_(std::move(tensor)), type_(type), head_dim_(head_dim) {}
+  Rows(const std::string& folder, MappedTensor tensor, gguf::Type type) : folder_(folder), tensor_(std::move(tensor)), type_(type) {}
 
   void operator()(std::uint64_t first_row, std::span<std::byte> out) const {
     const SourceTensor& source = *tensor_.source;
     const gguf::Type from = weight_type(source);
-    const std::uint64_t length = source.shape.back(), in_bytes = gguf::row_bytes(from, length), out_bytes = gguf::row_bytes(type_, length);
-    const std::uint64_t count = out.size() / out_bytes, all = source.data.size() / in_bytes;
-    const bool permuted = tensor_.permuted && source.shape.size() > 1;
-    // Rows are permuted within a head: whole heads are read.
-    const std::uint64_t begin = permuted ? first_row / head_dim_ * head_dim_ : first_row;
-    const std::uint64_t end = permuted ? std::min(all, (first_row + count + head_dim_ - 1) / head_dim_ * head_dim_) : first_row + count;
+    const std::uint64_t length = tensor_.shape.front(), in_bytes = gguf::row_bytes(from, length),
+                        out_bytes = gguf::row_bytes(type_, length);
+    const std::uint64_t count = out.size() / out_bytes;
     std::vector<float> weights(length);
     std::vector<std::byte> buffer;
-    const std::span<const std::byte> rows = source.data.view(begin * in_bytes, (end - begin) * in_bytes, buffer);
+    // Rows in another order are read one by one.
+    const std::uint64_t at_once = tensor_.rows ? 1 : count;
+    std::span<const std::byte> rows;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint64_t row = permuted ? rotary_row(first_row + i, head_dim_) : first_row + i;
-      gguf::dequantize(from, rows.subspan((row - begin) * in_bytes, in_bytes), weights);
-      if (tensor_.plus_one) std::ranges::transform(weights, weights.begin(), [](float weight) { return weight + 1.0f; });
-      if (tensor_.permuted && !permuted) reorder(weights);
+      const std::uint64_t row = tensor_.first_row + (tensor_.rows ? tensor_.rows(first_row + i) : first_row + i);
+      if (i % at_once == 0) rows = source.data.view(row * in_bytes, at_once * in_bytes, buffer);
+      gguf::dequantize(from, rows.subspan(i % at_once * in_bytes, in_bytes), weights);
+      if (tensor_.change != nullptr) std::ranges::transform(weights, weights.begin(), tensor_.change);
+      if (tensor_.columns) reorder(weights);
       check_weights(weights, type_, folder_, source.name, row);
       gguf::quantize(type_, weights, out.subspan(i * out_bytes, out_bytes));
     }
   }
 
  private:
-  /// A bias of heads: its numbers are permuted like their rows.
   void reorder(std::vector<float>& numbers) const {
     const std::vector<float> before = numbers;
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = before[rotary_row(i, head_dim_)];
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = before[tensor_.columns(i)];
   }
 
   const std::string& folder_;
   MappedTensor tensor_;
   gguf::Type type_;
-  std::uint32_t head_dim_;
 };
+
+/// Checkpoints may come without the heads for multi-token prediction that config.json counts.
+void drop_missing_heads(Checkpoint& checkpoint, const Safetensors& weights) {
+  std::vector<model::LayerConfig>& heads = checkpoint.config.prediction_layers;
+  const auto is_head = [](const SourceTensor& tensor) { return tensor.name.starts_with(prediction_prefix); };
+  if (heads.empty() || std::ranges::any_of(weights.tensors(), is_head)) return;
+  log::warning("config.json speaks of a head for multi-token prediction, whose tensors ('{}...') are not there.", prediction_prefix);
+  heads.clear();
+  set_layer_keys(checkpoint);
+}
 
 std::uint32_t checked_exit(const ConvertOptions& options, const Checkpoint& checkpoint) {
   if (options.exit_layer == 0) return checkpoint.exit_layer;
@@ -142,11 +150,12 @@ std::uint32_t checked_exit(const ConvertOptions& options, const Checkpoint& chec
 }  // namespace
 
 void convert(const ConvertOptions& options) {
-  const Checkpoint checkpoint = read_checkpoint(options.folder);
+  Checkpoint checkpoint = read_checkpoint(options.folder);
   const std::uint32_t exit_layer = checked_exit(options, checkpoint);
   check_output(options);
   const Safetensors weights = Safetensors::open(options.folder);
   check_output_is_not_input(options, weights);
+  drop_missing_heads(checkpoint, weights);
   const std::vector<MappedTensor> tensors = map_tensors(checkpoint, weights);
   gguf::Writer writer;
   write_metadata(checkpoint, options.type, exit_layer, parameters_of(checkpoint, tensors), writer);
@@ -159,9 +168,8 @@ void convert(const ConvertOptions& options) {
   const bool tied = std::ranges::find(tensors, head, &MappedTensor::target) == tensors.end();
   TensorTypes types(options.type, {checkpoint.config.layer_count(), checkpoint.config.attention().group(), tied});
   for (const MappedTensor& tensor : tensors) {
-    const std::vector<std::uint64_t> shape = tensor.shape();
-    const gguf::Type type = types.choose(tensor.target, shape);
-    writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.config.attention().head_dim));
+    const gguf::Type type = types.choose(tensor.target, tensor.shape);
+    writer.add_tensor(tensor.target, type, tensor.shape, Rows(options.folder, tensor, type));
   }
   types.warn(options.output);
   writer.write(options.output, options.progress);

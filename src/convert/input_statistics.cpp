@@ -18,14 +18,16 @@ using model::Role;
 /// The matrices that read one input.
 struct Readers {
   ref::MatrixInput input;
-  std::array<Role, 4> roles;
+  std::array<Role, 9> roles;
   std::size_t count;
 };
 
-constexpr std::array readers{Readers{ref::MatrixInput::attention, {Role::q, Role::k, Role::v, Role::qkv}, 4},
-                             Readers{ref::MatrixInput::attention_output, {Role::o}, 1},
-                             Readers{ref::MatrixInput::ffn, {Role::gate, Role::up, Role::gate_up}, 3},
-                             Readers{ref::MatrixInput::ffn_down, {Role::down}, 1}};
+constexpr std::array readers{
+    Readers{ref::MatrixInput::attention,
+            {Role::q, Role::k, Role::v, Role::qkv, Role::shortconv_in, Role::ssm_in, Role::ssm_gate, Role::ssm_beta, Role::ssm_alpha},
+            9},
+    Readers{ref::MatrixInput::attention_output, {Role::o, Role::shortconv_out, Role::ssm_out}, 3},
+    Readers{ref::MatrixInput::ffn, {Role::gate, Role::up, Role::gate_up}, 3}, Readers{ref::MatrixInput::ffn_down, {Role::down}, 1}};
 
 /// [layer][input]
 using Squares = std::vector<std::array<InputSquares, readers.size()>>;

@@ -1,6 +1,9 @@
 #include "convert/json_file.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 #include <system_error>
 
 #include "base/escape.h"
@@ -20,7 +23,36 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-SortedJson read_json_object(const std::string& path) { return parse_json_object(read_file(path), path); }
+namespace {
+
+/// Python writes numbers that JSON does not have as words, for limits that are none: they become null, which counts as absent.
+std::string without_words_for_numbers(std::string_view text) {
+  constexpr std::array<std::string_view, 3> words{"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  while (!text.empty()) {
+    const auto word = std::ranges::find_if(words, [&](std::string_view each) { return text.starts_with(each); });
+    if (!in_string && word != words.end()) {
+      out += "null";
+      text.remove_prefix(word->size());
+      continue;
+    }
+    if (text.front() == '"') in_string = !in_string;
+    const std::size_t count = in_string && text.front() == '\\' && text.size() > 1 ? 2 : 1;
+    out += text.substr(0, count);
+    text.remove_prefix(count);
+  }
+  return out;
+}
+
+}  // namespace
+
+SortedJson read_json_object(const std::string& path) {
+  const std::string text = read_file(path);
+  const bool has_words = text.find("Infinity") != std::string::npos || text.find("NaN") != std::string::npos;
+  return parse_json_object(has_words ? without_words_for_numbers(text) : text, path);
+}
 
 SortedJson read_json_object_if_there(const std::string& path) {
   return platform::is_there(path) ? read_json_object(path) : SortedJson::object();

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <variant>
 
 #include "base/log.h"
 #include "base/number.h"
@@ -22,24 +25,47 @@ using model::TensorRole;
 
 /// Prefixes of the language model's tensors: in its own checkpoint, or in a multimodal one, whose names for it have changed over time.
 constexpr std::string_view model_prefix = "model.", lm_head_name = "lm_head";
-constexpr std::array<std::string_view, 3> model_prefixes{model_prefix, "language_model.model.", "model.language_model."};
+constexpr std::array<std::string_view, 4> model_prefixes{model_prefix, "language_model.model.", "model.language_model.", "backbone."};
 constexpr std::array<std::string_view, 2> head_names{lm_head_name, "language_model.lm_head"};
+
+bool is_norm(Role role) {
+  constexpr std::array norms{Role::output_norm,
+                             Role::attention_norm,
+                             Role::q_norm,
+                             Role::k_norm,
+                             Role::attention_post_norm,
+                             Role::ffn_norm,
+                             Role::ffn_post_norm,
+                             Role::prediction_embedding_norm,
+                             Role::prediction_hidden_norm,
+                             Role::prediction_norm};
+  return std::ranges::find(norms, role) != norms.end();
+}
 
 /// Looks tensors up by their names in the checkpoint and checks type and shape.
 class Mapper {
  public:
   Mapper(const Checkpoint& checkpoint, const Safetensors& weights) : checkpoint_(checkpoint), weights_(weights), prefix_(find_prefix()) {}
 
-  /// The checkpoint's name, such as "model.layers.3.self_attn.q_proj.weight".
-  std::string source_name(Role role, std::uint32_t layer, bool bias = false) const {
-    std::string_view name = model::tensor_role(role).huggingface;
+  /// The role's name in checkpoints of the family; "" where they do not have it.
+  std::string_view name_of(Role role) const {
     for (const model::RoleName& other : checkpoint_.traits().names) {
-      if (other.role == role) name = other.name;
+      if (other.role == role) return other.name;
     }
-    const std::string_view kind = bias ? "bias" : "weight";
-    if (role >= model::first_layer_role) return fmt::format("{}layers.{}.{}.{}", prefix_, layer, name, kind);
+    return model::tensor_role(role).huggingface;
+  }
+
+  /// The checkpoint's name, such as "model.layers.3.self_attn.q_proj.weight". Those that GGUF does not call weights have names without it.
+  std::string source_name(Role role, std::uint32_t layer, bool bias = false) const {
+    const std::string_view name = name_of(role), kind = bias ? ".bias" : model::tensor_role(role).suffix == "weight" ? ".weight" : "";
+    if (name.starts_with(prediction_prefix)) return fmt::format("{}{}", name, kind);
+    const std::uint32_t layers = checkpoint_.config.layer_count();
+    if (role >= model::first_layer_role && layer >= layers) {
+      return fmt::format("{}layers.{}.{}{}", prediction_prefix, layer - layers, name, kind);
+    }
+    if (role >= model::first_layer_role) return fmt::format("{}layers.{}.{}{}", prefix_, layer, name, kind);
     if (role == Role::output) return head_name(kind);
-    return fmt::format("{}{}.{}", prefix_, name.substr(model_prefix.size()), kind);
+    return fmt::format("{}{}{}", prefix_, name.substr(model_prefix.size()), kind);
   }
 
   /// The role's tensor, or its bias.
@@ -47,7 +73,7 @@ class Mapper {
 
   void add_from(Role role, const std::string& source, std::uint32_t layer = 0, bool bias = false) {
     const SourceTensor* tensor = weights_.find(source);
-    const std::vector<std::uint64_t> shape = shape_of(role, layer, bias);
+    const std::vector<std::uint64_t> shape = source_shape(role, layer, bias);
     if (tensor == nullptr) {
       fail(Code::bad_file, "tensor '{}' ({}) is missing; the checkpoint is incomplete, or its config.json is of another model", source,
            shape_text(shape));
@@ -58,12 +84,15 @@ class Mapper {
     }
     weight_type(*tensor);
     used_.insert(tensor);
-    const Config& c = checkpoint_.config;
-    const bool heads = role == Role::q || role == Role::k;
-    mapped_.push_back({.source = tensor,
-                       .target = model::tensor_name(*c.family, role, layer, bias),
-                       .permuted = heads && c.rope_pairs == model::RopePairs::neighbours && !checkpoint_.has(model::interleaved_heads),
-                       .plus_one = !bias && model::tensor_role(role).vector() && checkpoint_.has(model::norms_less_one)});
+    MappedTensor mapped{.source = tensor,
+                        .target = model::tensor_name(*checkpoint_.config.family, role, layer, bias),
+                        .shape = target_shape(role, layer, bias)};
+    if (is_stacked(role) && role == Role::up) mapped.first_row = mapped.shape[1];
+    (mapped.shape.size() == 1 ? mapped.columns : mapped.rows) = row_order(role, layer);
+    if (role == Role::ssm_out) mapped.columns = value_head_order(layer, Part::values);
+    if (!bias && is_norm(role) && checkpoint_.has(model::norms_less_one)) mapped.change = [](float weight) { return weight + 1.0f; };
+    if (role == Role::ssm_a) mapped.change = [](float log) { return -std::exp(log); };
+    mapped_.push_back(std::move(mapped));
   }
 
   void drop(const SourceTensor* tensor) { used_.insert(tensor); }
@@ -83,17 +112,71 @@ class Mapper {
 
   std::string head_name(std::string_view kind) const {
     for (const std::string_view head : head_names) {
-      if (std::string name = fmt::format("{}.{}", head, kind); weights_.find(name) != nullptr) return name;
+      if (std::string name = fmt::format("{}{}", head, kind); weights_.find(name) != nullptr) return name;
     }
-    return fmt::format("{}.{}", lm_head_name, kind);
+    return fmt::format("{}{}", lm_head_name, kind);
   }
 
+  /// Whether the checkpoint has gate above up in one matrix, and the file has two.
+  bool is_stacked(Role role) const { return (role == Role::gate || role == Role::up) && name_of(Role::gate) == name_of(Role::up); }
+
   /// Slowest first.
-  std::vector<std::uint64_t> shape_of(Role role, std::uint32_t layer, bool bias) const {
+  std::vector<std::uint64_t> source_shape(Role role, std::uint32_t layer, bool bias) const {
     const model::TensorShape shape = model::tensor_shape(role, checkpoint_.config, layer);
     if (bias) return {shape.outputs};
-    if (model::tensor_role(role).vector()) return {shape.columns};
-    return {shape.rows, shape.columns};
+    if (role == Role::shortconv_taps || role == Role::ssm_taps) return {shape.rows, 1, shape.columns};
+    if (model::tensor_role(role).vector()) return {shape.columns * shape.rows};
+    return {is_stacked(role) ? 2 * shape.rows : shape.rows, shape.columns};
+  }
+
+  /// Fastest first.
+  std::vector<std::uint64_t> target_shape(Role role, std::uint32_t layer, bool bias) const {
+    const model::TensorShape shape = model::tensor_shape(role, checkpoint_.config, layer);
+    const bool mamba = std::holds_alternative<model::Mamba2>(checkpoint_.config.block(layer).mixer);
+    if (bias) return {shape.outputs};
+    if (mamba && (role == Role::ssm_a || role == Role::ssm_d)) return {1, shape.columns};  // as other readers expect them
+    if (mamba && role == Role::ssm_norm) return {shape.columns, shape.rows};
+    if (model::tensor_role(role).vector() && shape.rows == 1) return {shape.columns};
+    return {shape.columns, shape.rows};
+  }
+
+  /// Rows of Q and K as their heads rotate, and rows of value heads.
+  Order row_order(Role role, std::uint32_t layer) const {
+    const Config& c = checkpoint_.config;
+    if ((role == Role::q || role == Role::k) && c.rope_pairs == model::RopePairs::neighbours &&
+        !checkpoint_.has(model::interleaved_heads)) {
+      return [head_dim = c.attention().head_dim](std::uint64_t row) { return rotary_row(row, head_dim); };
+    }
+    switch (role) {
+      case Role::ssm_gate:
+        return value_head_order(layer, Part::values);
+      case Role::ssm_beta:
+      case Role::ssm_alpha:
+      case Role::ssm_dt:
+      case Role::ssm_a:
+        return value_head_order(layer, Part::heads);
+      case Role::qkv:
+      case Role::ssm_taps:
+        return value_head_order(layer, Part::channels);
+      default:
+        return {};
+    }
+  }
+
+  /// What the places of a gated delta net's tensor are: heads, their values, or channels of Q, K and values.
+  enum class Part : std::uint8_t { heads, values, channels };
+
+  /// Checkpoints have the value heads of a key head together, files have those of all key heads in turn (GatedDeltaNet::tiled_heads).
+  Order value_head_order(std::uint32_t layer, Part part) const {
+    const auto* net = std::get_if<model::GatedDeltaNet>(&checkpoint_.config.block(layer).mixer);
+    if (net == nullptr || !net->tiled_heads || net->key_heads == net->value_heads) return {};
+    const std::uint64_t size = part == Part::heads ? 1 : net->value_dim, first = part == Part::channels ? 2 * net->key_width() : 0,
+                        keys = net->key_heads, each = net->value_heads / net->key_heads;
+    return [size, first, keys, each](std::uint64_t place) {
+      if (place < first) return place;
+      const std::uint64_t head = (place - first) / size;
+      return first + (head % keys * each + head / keys) * size + (place - first) % size;
+    };
   }
 
   const Checkpoint& checkpoint_;
@@ -115,12 +198,12 @@ bool wants_bias(const Checkpoint& c, const LayerConfig& layer, Role role) {
 
 void map_role(const Checkpoint& c, Role role, std::uint32_t layer, Mapper& mapper) {
   mapper.add(role, layer);
-  if (wants_bias(c, c.config.layers[layer], role)) mapper.add(role, layer, true);
+  if (wants_bias(c, c.config.block(layer), role)) mapper.add(role, layer, true);
 }
 
 void map_layer(const Checkpoint& c, std::uint32_t layer, Mapper& mapper) {
   for (const TensorRole& row : model::tensor_roles()) {
-    if (row.role >= model::first_layer_role && model::has_role(c.config.layers[layer], row.role)) {
+    if (row.role >= model::first_layer_role && model::has_role(c.config.block(layer), row.role) && !mapper.name_of(row.role).empty()) {
       map_role(c, row.role, layer, mapper);
     }
   }
@@ -198,7 +281,8 @@ void check_rest(const Checkpoint& c, const Safetensors& weights, const Mapper& m
 std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const Safetensors& weights) {
   Mapper mapper(checkpoint, weights);
   map_embedding_and_head(checkpoint, weights, mapper);
-  for (std::uint32_t layer = 0; layer < checkpoint.config.layer_count(); ++layer) map_layer(checkpoint, layer, mapper);
+  const auto heads = static_cast<std::uint32_t>(checkpoint.config.prediction_layers.size());
+  for (std::uint32_t layer = 0; layer < checkpoint.config.layer_count() + heads; ++layer) map_layer(checkpoint, layer, mapper);
   map_role(checkpoint, Role::output_norm, 0, mapper);
   check_rest(checkpoint, weights, mapper);
   return mapper.take();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/checkpoint.h"
@@ -10,14 +12,19 @@
 
 namespace skipstone::convert {
 
+/// Begins the names of a checkpoint's head for multi-token prediction.
+inline constexpr std::string_view prediction_prefix = "mtp.";
+
+/// The place in the checkpoint of what is at a place in the file; empty: the same.
+using Order = std::function<std::uint64_t(std::uint64_t place)>;
+
 struct MappedTensor {
   const SourceTensor* source = nullptr;
-  std::string target;     ///< "blk.0.attn_q.weight"
-  bool permuted = false;  ///< rows (of a bias: numbers) are those of heads, to be reordered by rotary_row()
-  bool plus_one = false;  ///< 1 is added to each number
-
-  /// In GGUF's order, fastest first.
-  std::vector<std::uint64_t> shape() const { return {source->shape.rbegin(), source->shape.rend()}; }
+  std::string target;                ///< "blk.0.attn_q.weight"
+  std::vector<std::uint64_t> shape;  ///< in GGUF's order, fastest first
+  std::uint64_t first_row = 0;       ///< of the source's rows, each as long as the target's
+  Order rows = {}, columns = {};     ///< rows after first_row
+  float (*change)(float) = nullptr;  ///< of each number
 };
 
 /// Every tensor of the checkpoint's family (model::tensor_roles()), in the order of GGUF files. Throws bad_file for one that is missing or

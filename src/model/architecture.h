@@ -50,7 +50,7 @@ struct CheckpointClass {
 };
 
 /// Keys of a family's GGUF files besides the common ones, and properties of its checkpoints.
-enum CheckpointTraits : std::uint8_t {
+enum CheckpointTraits : std::uint16_t {
   writes_vocabulary = 1,        ///< vocab_size
   writes_rope_dim = 2,          ///< rope.dimension_count also where heads rotate as a whole
   writes_no_window = 4,         ///< attention.sliding_window also without a window, as 0
@@ -59,6 +59,10 @@ enum CheckpointTraits : std::uint8_t {
   partial_rotary = 32,          ///< honours partial_rotary_factor
   norms_less_one = 64,          ///< norm weights are stored as w - 1
   interleaved_heads = 128,      ///< rows of Q and K pair as the GGUF file's do; else as halves
+  writes_rope_switch = 256,     ///< rope.scaling.finetuned; where it is false, context_length is 2^20
+  writes_no_experts = 512,      ///< expert_count and expert_used_count, as 0, and expert_shared_feed_forward_length
+  adjusts_ffn = 1024,           ///< honours block_auto_adjust_ff_dim
+  writes_rope_sections = 2048,  ///< rope.dimension_sections
 };
 
 /// Facts that the files of a family's tokenizers do not state.
@@ -73,9 +77,10 @@ struct TokenizerFacts {
 struct Checkpoints {
   std::span<const CheckpointClass> classes{};
   std::span<const RoleName> names{};
-  std::uint8_t traits = 0;  ///< CheckpointTraits
+  std::uint16_t traits = 0;  ///< CheckpointTraits
   std::span<const ConfigDefault> defaults{};
   TokenizerFacts tokenizer{};
+  std::string_view epsilon{};  ///< config.json's key for that of norms where it is another than most families'
 };
 
 struct Architecture {

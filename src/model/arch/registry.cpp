@@ -38,6 +38,11 @@ constexpr std::array gemma3_classes{CheckpointClass{.name = "Gemma3ForCausalLM",
                                                     .full_every = 6,
                                                     .wrapper = "Gemma3ForConditionalGeneration",
                                                     .model_type = "gemma3_text"}};
+constexpr std::array granitehybrid_classes{CheckpointClass{"GraniteMoeHybridForCausalLM"}};
+constexpr std::array lfm2_classes{CheckpointClass{"Lfm2ForCausalLM"}};
+constexpr std::array nemotron_h_classes{CheckpointClass{"NemotronHForCausalLM"}};
+constexpr std::array qwen35_classes{
+    CheckpointClass{.name = "Qwen3_5ForCausalLM", .wrapper = "Qwen3_5ForConditionalGeneration", .model_type = "qwen3_5_text"}};
 constexpr std::array glm4_classes{CheckpointClass{"Glm4ForCausalLM"}};
 constexpr std::array granite_classes{CheckpointClass{"GraniteForCausalLM"}};
 constexpr std::array mistral3_classes{CheckpointClass{.name = "Ministral3ForCausalLM",
@@ -55,6 +60,41 @@ constexpr std::array starcoder2_classes{CheckpointClass{.name = "Starcoder2ForCa
 constexpr std::array gemma_names{RoleName{Role::ffn_norm, "pre_feedforward_layernorm"}};
 constexpr std::array glm4_names{RoleName{Role::attention_post_norm, "post_self_attn_layernorm"},
                                 RoleName{Role::ffn_post_norm, "post_mlp_layernorm"}};
+constexpr std::array granitehybrid_checkpoint_names{RoleName{Role::gate, "shared_mlp.input_linear"},  // gate above up
+                                                    RoleName{Role::up, "shared_mlp.input_linear"},
+                                                    RoleName{Role::down, "shared_mlp.output_linear"},
+                                                    RoleName{Role::ssm_taps, "mamba.conv1d"},
+                                                    RoleName{Role::ssm_dt, "mamba.dt_bias"},
+                                                    RoleName{Role::ssm_a, "mamba.A_log"},
+                                                    RoleName{Role::ssm_norm, "mamba.norm"},
+                                                    RoleName{Role::ssm_out, "mamba.out_proj"}};
+constexpr std::array lfm2_checkpoint_names{RoleName{Role::output_norm, "model.embedding_norm"},
+                                           RoleName{Role::attention_norm, "operator_norm"},
+                                           RoleName{Role::ffn_norm, "ffn_norm"},
+                                           RoleName{Role::q_norm, "self_attn.q_layernorm"},
+                                           RoleName{Role::k_norm, "self_attn.k_layernorm"},
+                                           RoleName{Role::o, "self_attn.out_proj"},
+                                           RoleName{Role::gate, "feed_forward.w1"},
+                                           RoleName{Role::up, "feed_forward.w3"},
+                                           RoleName{Role::down, "feed_forward.w2"}};
+constexpr std::array nemotron_h_checkpoint_names{RoleName{Role::embedding, "model.embeddings"},
+                                                 RoleName{Role::output_norm, "model.norm_f"},
+                                                 RoleName{Role::attention_norm, "norm"},
+                                                 RoleName{Role::ffn_norm, "norm"},
+                                                 RoleName{Role::q, "mixer.q_proj"},
+                                                 RoleName{Role::k, "mixer.k_proj"},
+                                                 RoleName{Role::v, "mixer.v_proj"},
+                                                 RoleName{Role::o, "mixer.o_proj"},
+                                                 RoleName{Role::up, "mixer.up_proj"},
+                                                 RoleName{Role::down, "mixer.down_proj"},
+                                                 RoleName{Role::ssm_in, "mixer.in_proj"},
+                                                 RoleName{Role::ssm_taps, "mixer.conv1d"},
+                                                 RoleName{Role::ssm_dt, "mixer.dt_bias"},
+                                                 RoleName{Role::ssm_a, "mixer.A_log"},
+                                                 RoleName{Role::ssm_d, "mixer.D"},
+                                                 RoleName{Role::ssm_norm, "mixer.norm"},
+                                                 RoleName{Role::ssm_out, "mixer.out_proj"}};
+constexpr std::array qwen35_checkpoint_names{RoleName{Role::qkv, "linear_attn.in_proj_qkv"}};
 constexpr std::array starcoder2_names{RoleName{Role::up, "mlp.c_fc"}, RoleName{Role::down, "mlp.c_proj"}};
 
 constexpr std::array gemma2_defaults{ConfigDefault{"head_dim", 256}, ConfigDefault{"query_pre_attn_scalar", 256},
@@ -71,6 +111,9 @@ constexpr std::array gemma3_defaults{ConfigDefault{"num_attention_heads", 8},
                                      ConfigDefault{"rope_theta", 1000000}};
 // transformers' GemmaTokenizer. The other families' tokenizers: as llama.cpp's converter (0.7.0) has them.
 constexpr TokenizerFacts gemma_tokenizer{.no_space_prefix = true};
+constexpr std::array lfm2_defaults{ConfigDefault{"intermediate_size", 12288}, ConfigDefault{"num_key_value_heads", 8},
+                                   ConfigDefault{"rope_theta", 1000000}};
+constexpr std::array qwen35_defaults{ConfigDefault{"head_dim", 256}, ConfigDefault{"partial_rotary_factor", 0.25}};
 constexpr std::array glm4_defaults{ConfigDefault{"partial_rotary_factor", 0.5}};
 
 // GGUF stores the Q and K of some families permuted so that rotary pairs are neighbours (the pairing of RoFormer, Su et al. 2021, section
@@ -126,13 +169,21 @@ constexpr std::array rows{
     Architecture{.name = "granitehybrid",
                  .honours = honours_scales | honours_rope_switch,
                  .recurrent = Mamba2{},
-                 .checkpoints = {.tokenizer = {.pre = "refact"}}},
+                 .checkpoints = {.classes = granitehybrid_classes,
+                                 .names = granitehybrid_checkpoint_names,
+                                 .traits = writes_vocabulary | writes_rope_dim | writes_rope_switch | writes_no_experts,
+                                 .tokenizer = {.pre = "refact"}}},
     Architecture{.name = "lfm2",
                  .rope_pairs = RopePairs::halves,
                  .layer = with_head_norms,
                  .recurrent = ShortConv{},
                  .tensor_names = lfm2_names,
-                 .checkpoints = {.tokenizer = {.pre = "lfm2"}}},
+                 .checkpoints = {.classes = lfm2_classes,
+                                 .names = lfm2_checkpoint_names,
+                                 .traits = writes_vocabulary | adjusts_ffn,
+                                 .defaults = lfm2_defaults,
+                                 .tokenizer = {.pre = "lfm2"},
+                                 .epsilon = "norm_eps"}},
     Architecture{.name = "mistral3",
                  .honours = honours_temperature,
                  .checkpoints = {.classes = mistral3_classes, .traits = writes_vocabulary | writes_rope_dim}},
@@ -143,7 +194,11 @@ constexpr std::array rows{
                  .one_sublayer = true,
                  .layer_norm_epsilon = true,
                  .tensor_names = nemotron_h_names,
-                 .checkpoints = {.tokenizer = {.pre = "pixtral"}}},
+                 .checkpoints = {.classes = nemotron_h_classes,
+                                 .names = nemotron_h_checkpoint_names,
+                                 .traits = writes_vocabulary | writes_rope_switch | interleaved_heads,
+                                 .tokenizer = {.pre = "pixtral"},
+                                 .epsilon = "layer_norm_epsilon"}},
     // OLMo 3: modular_olmo3.py of transformers 4.57; transformers 5.12 scales all layers, by mistake.
     Architecture{.name = "olmo2",
                  .rope_pairs = RopePairs::halves,
@@ -166,7 +221,11 @@ constexpr std::array rows{
                  .recurrent = GatedDeltaNet{},
                  .attention_every = 4,
                  .tensor_names = qwen35_names,
-                 .checkpoints = {.tokenizer = {.pre = "qwen35"}}},
+                 .checkpoints = {.classes = qwen35_classes,
+                                 .names = qwen35_checkpoint_names,
+                                 .traits = norms_less_one | partial_rotary | writes_rope_sections,
+                                 .defaults = qwen35_defaults,
+                                 .tokenizer = {.pre = "qwen35"}}},
     Architecture{.name = "smollm3",
                  .unrotated_every = 4,
                  .checkpoints = {.classes = smollm3_classes, .traits = writes_vocabulary | writes_rope_dim}},
