@@ -188,7 +188,7 @@ void main() {
     if (!begun && position == base) {
       begun = true;
       barrier();
-      store_state(target);
+      if (EXTENT != SCAN_DRAFT) store_state(target);
       if (EXTENT == SCAN_ADVANCE) break;
       if (KEYS == KEYS_TREE) for (uint i = lane; i < SIZE; i += LANES) before[i] = now[i];
       barrier();

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
-// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][slots][head_dim]; tables
+// Shapes: qkv [rows][in_stride] (heads of Q, each at the begin of q_step floats, of K, of V); q_out [rows][q_stride]; caches [kv_head][slots][head_dim]; tables
 // of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
 // x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64 dimensions whose
 // two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4,
@@ -96,7 +96,7 @@ void store_blocks(uint index, uint row) {
   if (index >= 2u * push.kv_heads * words) return;
   const uint source = index / words, pair = index % words;
   const bool is_v = source >= push.kv_heads;
-  const uint head_quad = (row * push.in_stride + (push.heads + source) * push.head_dim) >> 2;
+  const uint head_quad = (row * push.in_stride + push.heads * push.q_step + source * push.head_dim) >> 2;
   const uint cache = (is_v ? source - push.kv_heads : source) * kv_head_words(push.slots, push.head_dim), quads = push.head_dim / 4u;
   const uint first = pair * 2u * KV_BLOCK, second = first + KV_BLOCK;
   const uint slot = row_slot(row), position = row_position(row), at = cache + slot * quads;
@@ -114,7 +114,8 @@ void store(uint index, uint row) {
   }
   if (index >= q_quads + 2u * kv_quads) return;
   const bool is_v = index >= q_quads + kv_quads;
-  const uint head_quad = (row * push.in_stride >> 2) + index / quads * quads, d0 = index % quads * 4u;
+  const uint first = index < q_quads ? index / quads * push.q_step : push.heads * push.q_step + (index / quads - push.heads) * push.head_dim;
+  const uint head_quad = (row * push.in_stride + first) >> 2, d0 = index % quads * 4u;
   const vec4 own = load_qkv(head_quad + (d0 >> 2));
   const uint turn = (index < q_quads ? push.q_row : push.k_row) + row_position(row);
   const vec4 value = is_v ? own : rotated(own, head_quad, d0, turn);

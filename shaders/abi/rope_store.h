@@ -11,8 +11,8 @@
 // KV_FORMAT: see kv_cache.h. NEOX: RoPE pairs (i, i + rope_dim/2) as GPT-NeoX does, else (2i, 2i+1). KEYS: see lib/keys.glsl.
 // ROUNDS: invocations of the description in rope_store.comp that a lane executes, LANES apart.
 #define ROPE_STORE_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, NEOX, 0) CONSTANT(3, KEYS, 0) CONSTANT(4, ROUNDS, 1)
-// k_row, q_row: the row of the table that position 0 of K, of Q rotates by.
+// q_step: floats from a head of Q to the next one in qkv. k_row, q_row: the row of the table that position 0 of K, of Q rotates by.
 #define ROPE_STORE_PUSH(FIELD)                                                                                               \
   FIELD(uint, heads) FIELD(uint, kv_heads) FIELD(uint, head_dim) FIELD(uint, rope_dim) FIELD(uint, in_stride) FIELD(uint, q_stride) \
-  FIELD(uint, slots) FIELD(uint, k_row) FIELD(uint, q_row) FIELD(uint, tables)
+  FIELD(uint, slots) FIELD(uint, k_row) FIELD(uint, q_row) FIELD(uint, tables) FIELD(uint, q_step)
 #endif

@@ -11,8 +11,10 @@ namespace skipstone::exec {
 using kernels::ResourceKind;
 
 LayerBuffers layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
-  if (kind != MemoryKind::recurrent) return {attention_shape(config, shape), 2};
-  return {{.heads = 1, .kv_heads = 1, .head_dim = recurrent_shape(config).record, .kv_format = KvFormat::f32}, 1};
+  if (kind == MemoryKind::full || kind == MemoryKind::sliding) return {attention_shape(config, shape), 2};
+  const RecurrentShape recurrent = recurrent_shape(config);
+  const std::uint32_t floats = kind == MemoryKind::states ? recurrent.state / KV_PAGE : recurrent.record;
+  return {{.heads = 1, .kv_heads = 1, .head_dim = floats, .kv_format = KvFormat::f32}, 1};
 }
 
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
@@ -64,7 +66,7 @@ KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk:
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
-  const MemoryKind memory = kind_of(layer);
+  const MemoryKind memory = kind == ResourceKind::states ? MemoryKind::states : kind_of(layer);
   const std::vector<std::uint32_t>& layers = layers_[memory];
   const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
   return buffers_[memory].slices.at(layer_buffers_[memory].count * place + (kind == ResourceKind::v_cache ? 1 : 0));
@@ -73,6 +75,11 @@ vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
 std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions) const {
   const auto& [shape, count] = layer_buffers_[kind_of(layer)];
   return std::uint64_t{count} * shape.kv_heads * positions * (shape.kv_position_bytes() + shape.kv_scale_bytes());
+}
+
+std::uint64_t KvBuffers::state_bytes(std::uint32_t layer) const {
+  if (kind_of(layer) != MemoryKind::recurrent) return 0;
+  return std::uint64_t{KV_PAGE} * layer_buffers_[MemoryKind::states].shape.kv_position_bytes();
 }
 
 namespace {
@@ -156,6 +163,8 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
         visit_plane(cache, at + std::uint64_t{shape.slots} * shape.kv_position_bytes(), shape.kv_scale_bytes());
     }
   }
+  const std::uint64_t bytes = has_state() ? buffers_.state_bytes(layer) : 0;
+  if (bytes > 0) visit(buffers_.slice(ResourceKind::states, layer).part(pages_[MemoryKind::states].pages.front() * bytes, bytes));
 }
 
 void KvBytes::read(std::uint32_t layer, std::span<std::byte> to) {

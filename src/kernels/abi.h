@@ -19,6 +19,7 @@
 #include "abi/embed.h"
 #include "abi/gated_norm.h"
 #include "abi/half_rows.h"
+#include "abi/head_gate.h"
 #include "abi/head_norm.h"
 #include "abi/keep_rows.h"
 #include "abi/kv_cache.h"
@@ -66,6 +67,7 @@ SK_KERNEL_ABI(RopeStore, ROPE_STORE)
 SK_KERNEL_ABI(ShortConv, SHORT_CONV)
 SK_KERNEL_ABI(RecurrentScan, RECURRENT_SCAN)
 SK_KERNEL_ABI(GatedNorm, GATED_NORM)
+SK_KERNEL_ABI(HeadGate, HEAD_GATE)
 SK_KERNEL_ABI(Attention, ATTENTION)
 SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)
 SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)

@@ -45,7 +45,8 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
   d.operands = {{{ResourceKind::qkv}, Access::read_write},
                 {{ResourceKind::weight, norm.q_weight}, Access::read},
                 {{ResourceKind::weight, norm.k_weight}, Access::read}};
-  d.push = bytes(abi::HeadNormPush{norm.q_parts, norm.q_length, norm.k_length, norm.stride, norm.epsilon});
+  d.push = bytes(abi::HeadNormPush{norm.q_parts, norm.q_step != 0 ? norm.q_step : norm.q_length, norm.q_length, norm.k_length, norm.stride,
+                                   norm.epsilon});
   d.groups = {norm.q_parts + norm.k_parts, rows, 1};
   d.label = label;
   return d;

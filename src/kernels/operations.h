@@ -66,6 +66,7 @@ struct HeadNorm {
   std::uint32_t q_weight = 0, k_weight = 0;  ///< tensors
   std::uint32_t q_parts = 0, k_parts = 0, q_length = 0, k_length = 0, stride = 0;
   float epsilon = 0.0f;
+  std::uint32_t q_step = 0;  ///< floats from a part of Q to the next one; 0: q_length
 };
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label);
 
@@ -126,10 +127,12 @@ struct AttentionShape {
   std::uint32_t tables = 0;  ///< first entry of the layer's page tables
   KvFormat kv_format = KvFormat::f16;
   bool rope_halves = false;
-  float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
-  float softcap = 0.0f;  ///< that scores are kept below; 0: none
+  bool output_gate = false;  ///< in qkv each head of Q is followed by as many gates of its output
+  float scale = 0.0f;        ///< of scores; 0: 1 / sqrt(head_dim)
+  float softcap = 0.0f;      ///< that scores are kept below; 0: none
   std::uint32_t group() const { return heads / kv_heads; }
-  std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  std::uint32_t q_step() const { return output_gate ? 2 * head_dim : head_dim; }  ///< from a head of Q to the next one in qkv
+  std::uint32_t qkv_width() const { return heads * q_step() + 2 * kv_heads * head_dim; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint32_t kv_position_bytes() const;  ///< one head's K or V of one position; q8_0: its quants alone
@@ -157,6 +160,8 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                                 const std::string& label, Keys keys = Keys::text);
+/// attended *= sigmoid(gates in qkv), of a shape with gates.
+Dispatch head_gate(const Selector& select, const AttentionShape& shape, std::uint32_t rows, const std::string& label);
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label);
 
@@ -198,8 +203,9 @@ struct RecurrentScan {
 constexpr std::uint32_t state_floats(std::uint32_t heads, std::uint32_t key_dim, std::uint32_t value_dim) {
   return (heads * key_dim * value_dim + 4 * KV_PAGE - 1) / (4 * KV_PAGE) * (4 * KV_PAGE);
 }
-/// What a scan does: replays and computes rows of decoding or of a prompt, or it replays alone (shaders/abi/recurrent_scan.h).
-enum class ScanExtent : std::uint32_t { rows, prompt, advance };
+/// What a scan does: it replays, and computes rows of decoding or of a prompt; it replays alone; it computes rows of a draft, and writes no
+/// state (shaders/abi/recurrent_scan.h).
+enum class ScanExtent : std::uint32_t { rows, prompt, advance, draft };
 /// qkv, records and states -> recurrent, records and states.
 Dispatch recurrent_scan(const Selector& select, const RecurrentScan& scan, ScanExtent extent, std::uint32_t rows, const std::string& label,
                         bool tree = false);

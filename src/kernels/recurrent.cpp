@@ -26,7 +26,8 @@ Dispatch short_conv(const Selector& select, const ShortConv& conv, std::uint32_t
 namespace {
 
 static_assert(static_cast<std::uint32_t>(ScanExtent::rows) == SCAN_ROWS && static_cast<std::uint32_t>(ScanExtent::prompt) == SCAN_PROMPT &&
-              static_cast<std::uint32_t>(ScanExtent::advance) == SCAN_ADVANCE);
+              static_cast<std::uint32_t>(ScanExtent::advance) == SCAN_ADVANCE &&
+              static_cast<std::uint32_t>(ScanExtent::draft) == SCAN_DRAFT);
 
 /// Columns of a workgroup, which no bit depends on: as many as shared memory holds twice, beside keys and queries.
 std::uint32_t scan_columns(const Selector& select, const RecurrentScan& scan) {

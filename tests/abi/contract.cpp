@@ -58,6 +58,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("short_conv", ShortConv, SHORT_CONV),
     CONTRACT("recurrent_scan", RecurrentScan, RECURRENT_SCAN),
     CONTRACT("gated_norm", GatedNorm, GATED_NORM),
+    CONTRACT("head_gate", HeadGate, HEAD_GATE),
     CONTRACT("attention", Attention, ATTENTION),
     CONTRACT("attention_merge", AttentionMerge, ATTENTION_MERGE),
     CONTRACT("attention_prefill", AttentionPrefill, ATTENTION_PREFILL),

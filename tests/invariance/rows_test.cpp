@@ -120,6 +120,7 @@ struct Read {
 /// Reads `text` as a prompt, in parts that `next(left)` gives.
 Read read_prompt(DeviceModel& model, const Tokens& text, const std::function<std::uint32_t(std::uint32_t)>& next) {
   const auto sequence = model.sequence();
+  sequence->keep_all_pages();  // all are compared
   const auto count = static_cast<std::uint32_t>(text.size());
   for (std::uint32_t base = 0; base < count;) {
     const std::uint32_t rows = next(count - base);

@@ -161,10 +161,13 @@ constexpr FamilyLayer family_layers[] = {
     {"gemma2", post_norms},
     {"gemma3", qk_and_post_norms},
     {"glm4", post_norms},
+    {"granitehybrid", llama_layer, "output output.merge", "ssm_in scan gated_norm ssm_out ffn_gate_up ffn_down"},
     {"lfm2", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down", "output output.merge",
      "shortconv_in short_conv shortconv_out ffn_gate_up ffn_down"},
     {"olmo2", qk_and_post_norms},
     {"qwen3", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down"},
+    {"qwen35", "attn_qkv qk_norm rope_store attention attention.merge head_gate attn_output ffn_gate_up ffn_down", "output output.merge",
+     "ssm_gate_qkv_beta_alpha scan gated_norm ssm_out ffn_gate_up ffn_down"},
     {"starcoder2", "attn_norm attn_qkv rope_store attention attention.merge attn_output ffn_norm ffn_up ffn_down",
      "output_norm output output.merge"},
 };
