@@ -189,9 +189,16 @@ RecurrentShape shape_of(const model::Config&, const Mixer&) {
 }  // namespace
 
 RecurrentShape recurrent_shape(const model::Config& config) {
-  const auto found = std::ranges::find_if(config.layers, [](const model::LayerConfig& layer) { return is_recurrent(layer.mixer); });
-  if (found == config.layers.end()) return {};
-  return std::visit([&](const auto& mixer) { return shape_of(config, mixer); }, found->mixer);
+  RecurrentShape all;
+  for (const model::LayerConfig& layer : config.layers) {
+    const RecurrentShape own = std::visit([&](const auto& mixer) { return shape_of(config, mixer); }, layer.mixer);
+    all = {.input = std::max(all.input, own.input),
+           .record = std::max(all.record, own.record),
+           .output = std::max(all.output, own.output),
+           .window = std::max(all.window, own.window),
+           .state = std::max(all.state, own.state)};
+  }
+  return all;
 }
 
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence) {
