@@ -230,8 +230,8 @@ std::uint32_t read_ffn(const ConfigValues& values, const Checkpoint& checkpoint)
   std::uint32_t ffn = values.count(key, 1, most_ffn);
   if (checkpoint.has(model::adjusts_ffn) && values.flag("block_auto_adjust_ff_dim", true)) {
     const std::uint32_t multiple = values.count("block_multiple_of", 1, most_ffn, 256);
-    const double scaled =
-        static_cast<double>(values.positive("block_ffn_dim_multiplier", 1.0f)) * static_cast<double>(std::uint64_t{2} * ffn / 3);
+    const std::uint64_t two_thirds = std::uint64_t{2} * ffn / 3;
+    const double scaled = static_cast<double>(values.positive("block_ffn_dim_multiplier", 1.0f)) * static_cast<double>(two_thirds);
     const std::uint64_t width = scaled <= most_ffn ? (static_cast<std::uint64_t>(scaled) + multiple - 1) / multiple * multiple : 0;
     if (width == 0 || width > most_ffn) {
       fail(Code::bad_file, "{}: 'block_ffn_dim_multiplier' makes MLPs of {} activations, expected 1 to {}", values.where(), scaled,

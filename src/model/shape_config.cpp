@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "model/config_parts.h"
@@ -184,19 +184,19 @@ void read_shape(const Keys& keys, Config& config) {
   check_length("embedding length", config.width);
   for (const std::uint32_t width : ffn) check_length("feed-forward length", width);
   check_length("head dimension", attention.head_dim);
-  Mixer recurrent = family.recurrent;
-  if (std::ranges::find(blocks.attends, false) != blocks.attends.end()) {
-    std::visit([&](auto& mixer) { read_mixer(keys, mixer); }, recurrent);
-  }
+  const auto feeds_alone = [&](std::uint32_t block) { return family.one_sublayer && ffn[block] > 0; };
   const std::uint32_t layers = blocks.count - blocks.heads;
+  Mixer recurrent = family.recurrent;
+  bool recurs = false;
+  for (std::uint32_t i = 0; i < layers; ++i) recurs = recurs || (!blocks.attends[i] && !feeds_alone(i));
+  if (recurs) std::visit([&](auto& mixer) { read_mixer(keys, mixer); }, recurrent);
   for (std::uint32_t i = 0; i < layers; ++i) {
-    if (family.one_sublayer && blocks.attends[i] && ffn[i] > 0) {
+    if (feeds_alone(i) && blocks.attends[i]) {
       fail(Code::bad_file, "Layer {} has KV heads ('{}') and a feed-forward length ('{}'); a layer of architecture '{}' has one of them.",
            i, keys.full("attention.head_count_kv"), keys.full("feed_forward_length"), family.name);
     }
-    const bool feeds_alone = family.one_sublayer && ffn[i] > 0;
     config.layers.push_back(layer_of(family.layer,
-                                     feeds_alone         ? Mixer(std::monostate())
+                                     feeds_alone(i)      ? Mixer(std::monostate())
                                      : blocks.attends[i] ? Mixer(attention)
                                                          : recurrent,
                                      ffn[i]));

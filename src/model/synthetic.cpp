@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "model/config.h"
+#include "model/config_parts.h"
 
 namespace skipstone::model {
 namespace {
@@ -44,21 +44,48 @@ gguf::Type find_type(std::string_view name, const std::string& specification) {
        gguf::escaped(specification), known);
 }
 
-/// The config that determines names and shapes of tensors.
-Config config_of(const SyntheticShape& shape) {
+std::vector<gguf::Pair> metadata_of(const SyntheticShape& shape, const std::string& name) {
+  const Architecture& family = *find_architecture(shape.architecture);
+  std::vector<gguf::Pair> metadata{{"general.architecture", std::string(shape.architecture)},
+                                   {"general.name", fmt::format("synthetic {}", name)}};
+  const auto set = [&](std::string_view key, gguf::Value value) {
+    metadata.push_back({fmt::format("{}.{}", shape.architecture, key), std::move(value)});
+  };
+  const std::uint32_t head_dim = shape.head_dim != 0 ? shape.head_dim : shape.width / shape.heads;
+  set("block_count", shape.layers + shape.prediction_layers);
+  set("context_length", shape.context);
+  set("embedding_length", shape.width);
+  set("feed_forward_length", shape.ffn);
+  set("attention.head_count", shape.heads);
+  set("attention.head_count_kv", shape.kv_heads);
+  set("attention.key_length", head_dim);
+  set("attention.value_length", head_dim);
+  set(family.epsilon_key(), 1e-5f);
+  set("rope.freq_base", shape.rope_base);
+  if (shape.prediction_layers > 0) set("nextn_predict_layers", shape.prediction_layers);
+  for (const SyntheticKey& key : shape.keys) {
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>) {
+            set(key.name, std::string(value));
+          } else {
+            set(key.name, value);
+          }
+        },
+        key.value);
+  }
+  return metadata;
+}
+
+/// The config that determines names and shapes of tensors, by the keys of a file.
+Config config_of(const SyntheticShape& shape, const std::vector<gguf::Pair>& metadata) {
+  const gguf::File keys = gguf::File::describe(std::string(shape.name), metadata, {});
   Config c;
   c.family = find_architecture(shape.architecture);
   c.architecture = shape.architecture;
-  LayerConfig layer = c.family->layer;
-  auto& attention = std::get<Attention>(layer.mixer);
-  attention.heads = shape.heads;
-  attention.kv_heads = shape.kv_heads;
-  attention.head_dim = shape.head_dim != 0 ? shape.head_dim : shape.width / shape.heads;
-  std::get<Mlp>(layer.feedforward).width = shape.ffn;
-  c.layers.assign(shape.layers, layer);
-  c.width = shape.width;
+  read_shape(Keys(keys, shape.architecture), c);
   c.vocabulary = shape.vocabulary;
-  c.rope_dim = attention.head_dim;
+  c.rope_dim = c.attention().head_dim;
   for (const SyntheticKey& key : shape.keys) {
     if (key.name == "rope.dimension_count") c.rope_dim = std::get<std::uint32_t>(key.value);
   }
@@ -73,25 +100,28 @@ class Tensors {
   void add(Role role, std::uint32_t layer = 0, Bytes data = {}) {
     const TensorRole& row = tensor_role(role);
     const TensorShape shape = tensor_shape(role, config_, layer);
+    const std::string name = tensor_name(*config_.family, role, layer);
     if (row.vector()) {
-      vector(tensor_name(role, layer), shape.columns, std::move(data));
+      floats(name, shape, std::move(data));
     } else {
       const gguf::Type type = shape.columns % gguf::traits(type_).block == 0 ? type_ : gguf::Type::f16;
       const std::uint32_t dimensions = shape.matrices == 1 ? 2 : 3;
-      list_.push_back({tensor_name(role, layer), type, dimensions, {shape.columns, shape.rows, shape.matrices, 1}, {}});
+      list_.push_back({name, type, dimensions, {shape.columns, shape.rows, shape.matrices, 1}, {}});
     }
-    if (needs_bias(*config_.family, config_.layers[layer], role)) vector(tensor_name(role, layer, true), shape.outputs);
+    if (needs_bias(*config_.family, config_.block(layer), role)) {
+      floats(tensor_name(*config_.family, role, layer, true), {.columns = shape.outputs});
+    }
   }
   void add_layer(std::uint32_t layer) {
     for (const TensorRole& row : tensor_roles()) {
-      if (row.role >= first_layer_role && has_role(config_.layers[layer], row.role)) add(row.role, layer);
+      if (row.role >= first_layer_role && row.required && has_role(config_.block(layer), row.role)) add(row.role, layer);
     }
   }
   std::vector<gguf::Tensor> take() { return std::move(list_); }
 
  private:
-  void vector(std::string name, std::uint64_t n, Bytes data = {}) {
-    list_.push_back({std::move(name), gguf::Type::f32, 1, {n, 1, 1, 1}, std::move(data)});
+  void floats(std::string name, const TensorShape& shape, Bytes data = {}) {
+    list_.push_back({std::move(name), gguf::Type::f32, shape.rows == 1 ? 1u : 2u, {shape.columns, shape.rows, 1, 1}, std::move(data)});
   }
 
   const Config& config_;
@@ -107,7 +137,7 @@ std::vector<gguf::Tensor> tensors_of(const SyntheticShape& s, const Config& conf
   if (!factors.empty() && two_sets) tensors.add(Role::rope_factors_short, 0, data);
   if (!factors.empty()) tensors.add(two_sets ? Role::rope_factors_long : Role::rope_factors, 0, data);
   tensors.add(Role::embedding);
-  for (std::uint32_t layer = 0; layer < s.layers; ++layer) tensors.add_layer(layer);
+  for (std::uint32_t layer = 0; layer < s.layers + s.prediction_layers; ++layer) tensors.add_layer(layer);
   tensors.add(Role::output_norm);
   if (!s.tied) tensors.add(Role::output);
   return tensors.take();
@@ -125,33 +155,8 @@ gguf::File synthetic_model(const std::string& specification) {
 
 gguf::File synthetic_model(const SyntheticShape& shape, gguf::Type type) {
   const std::string name = fmt::format("{}:{}", shape.name, lower(gguf::traits(type).name));
-  const Config config = config_of(shape);
-  std::vector<gguf::Pair> metadata = {{"general.architecture", config.architecture}, {"general.name", fmt::format("synthetic {}", name)}};
-  const auto set = [&](std::string_view key, gguf::Value value) {
-    metadata.push_back({fmt::format("{}.{}", config.architecture, key), std::move(value)});
-  };
-  set("block_count", shape.layers);
-  set("context_length", shape.context);
-  set("embedding_length", shape.width);
-  set("feed_forward_length", shape.ffn);
-  set("attention.head_count", shape.heads);
-  set("attention.head_count_kv", shape.kv_heads);
-  set("attention.key_length", config.attention().head_dim);
-  set("attention.value_length", config.attention().head_dim);
-  const bool layer_norm = config.family->layer.norm_before == Norm::layer;
-  set(layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5f);
-  set("rope.freq_base", shape.rope_base);
-  for (const SyntheticKey& key : shape.keys) {
-    std::visit(
-        [&](const auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>) {
-            set(key.name, std::string(value));
-          } else {
-            set(key.name, value);
-          }
-        },
-        key.value);
-  }
+  std::vector<gguf::Pair> metadata = metadata_of(shape, name);
+  const Config config = config_of(shape, metadata);
   const auto factors = std::make_shared<std::vector<float>>(shape.rope_factor > 0.0f ? config.rope_dim / 2 : 0);
   const auto steps = static_cast<float>(factors->size()) - 1.0f;
   for (std::size_t i = 0; i < factors->size(); ++i) (*factors)[i] = 1.0f + (shape.rope_factor - 1.0f) * static_cast<float>(i) / steps;

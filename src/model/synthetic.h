@@ -27,7 +27,8 @@ struct SyntheticShape {
   float rope_base = 10000.0f;
   bool tied = false;  ///< no output.weight
   std::span<const SyntheticKey> keys{};
-  float rope_factor = 0.0f;  ///< above 0: rotary factors that rise from 1 to it
+  float rope_factor = 0.0f;             ///< above 0: rotary factors that rise from 1 to it
+  std::uint32_t prediction_layers = 0;  ///< heads for multi-token prediction
 };
 
 std::span<const SyntheticShape> synthetic_shapes();

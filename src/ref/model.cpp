@@ -32,9 +32,22 @@ Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
           {NormWeights(t[Role::ffn_norm]), NormWeights(t[Role::ffn_post_norm]), load(config.feedforward, t)}};
 }
 
+/// A head for multi-token prediction.
+struct Head {
+  NormWeights embedding_norm, hidden_norm, norm;
+  Linear in;
+  Layer layer;
+};
+
+Head load_head(const model::Parameters& t, const model::LayerConfig& config) {
+  using model::Role;
+  return {NormWeights(t[Role::prediction_embedding_norm]), NormWeights(t[Role::prediction_hidden_norm]),
+          NormWeights(t[Role::prediction_norm]), Linear(t[Role::prediction_in]), load_layer(t, config)};
+}
+
 /// Positions of which the layer's mixer has stored something.
 std::size_t stored_positions(const model::Config& config, const Sequence& sequence, std::uint32_t layer) {
-  const model::Mixer& mixer = config.layers[layer].mixer;
+  const model::Mixer& mixer = config.block(layer).mixer;
   const std::size_t records = sequence.recurrent[layer].records.size();
   if (const auto* attention = std::get_if<model::Attention>(&mixer)) return sequence.keys[layer].size() / attention->kv_width();
   if (const auto* net = std::get_if<model::GatedDeltaNet>(&mixer)) return records / (net->channels() + 2 * net->value_heads);
@@ -52,39 +65,52 @@ struct Model::Impl {
   Linear output;  // empty where the embedding serves
   Floats output_bias;
   std::vector<Layer> layers;
+  std::vector<Head> heads;
 
+  std::size_t blocks() const { return layers.size() + heads.size(); }
+  void check_tokens(const Sequence& sequence, std::span<const std::int32_t> tokens, std::span<const float> hidden) const;
+  void check_start(const Sequence& sequence, std::uint32_t layer, std::uint32_t first_position) const;
   void check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
              const Options& options) const;
   Floats embed(std::span<const std::int32_t> tokens) const;
   /// Adds the part's output to the residual stream `x`.
   void run(const Part& part, const LayerRows& at, Floats& x) const;
-  Floats logits(std::span<const float> hidden) const;
+  Floats logits(std::span<const float> hidden) const {
+    return logits_of(output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon));
+  }
+  Floats logits_of(const Floats& normed) const;
 };
 
-void Model::Impl::check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position,
-                        const exec::LayerPlan& plan, const Options& options) const {
+/// `hidden`: empty for none.
+void Model::Impl::check_tokens(const Sequence& sequence, std::span<const std::int32_t> tokens, std::span<const float> hidden) const {
   if (tokens.empty()) fail(Code::invalid_argument, "A pass of the oracle needs at least one token.");
   for (const std::int32_t token : tokens) {
     if (token < 0 || static_cast<std::uint32_t>(token) >= config.vocabulary) {
       fail(Code::invalid_argument, "Token {} is outside the vocabulary of {}.", token, config.vocabulary);
     }
   }
+  if (!hidden.empty() && hidden.size() != tokens.size() * config.width) {
+    fail(Code::invalid_argument, "The hidden state has {} floats, expected {} rows of {}.", hidden.size(), tokens.size(), config.width);
+  }
+  if (sequence.keys.size() != blocks() || sequence.values.size() != blocks() || sequence.recurrent.size() != blocks()) {
+    fail(Code::invalid_argument, "The sequence has {} layers, the model {}.", sequence.keys.size(), blocks());
+  }
+}
+
+void Model::Impl::check_start(const Sequence& sequence, std::uint32_t layer, std::uint32_t first_position) const {
+  if (const std::size_t stored = stored_positions(config, sequence, layer); first_position > stored) {
+    fail(Code::invalid_argument, "Layer {} has stored {} positions, so a pass cannot start at {}.", layer, stored, first_position);
+  }
+}
+
+void Model::Impl::check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position,
+                        const exec::LayerPlan& plan, const Options& options) const {
+  check_tokens(sequence, tokens, options.hidden);
   if (plan.begin > plan.end || plan.end > config.layer_count()) {
     fail(Code::invalid_argument, "The plan runs layers {} to {} of a model of {}.", plan.begin, plan.end, config.layer_count());
   }
-  if (!options.hidden.empty() && options.hidden.size() != tokens.size() * config.width) {
-    fail(Code::invalid_argument, "The hidden state has {} floats, expected {} rows of {}.", options.hidden.size(), tokens.size(),
-         config.width);
-  }
-  const std::size_t layers = config.layer_count();
-  if (sequence.keys.size() != layers || sequence.values.size() != layers || sequence.recurrent.size() != layers) {
-    fail(Code::invalid_argument, "The sequence has {} layers, the model {}.", sequence.keys.size(), config.layer_count());
-  }
   for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
-    if (!plan.runs_attention(layer) || !config.layers[layer].has_mixer()) continue;
-    if (const std::size_t stored = stored_positions(config, sequence, layer); first_position > stored) {
-      fail(Code::invalid_argument, "Layer {} has stored {} positions, so a pass cannot start at {}.", layer, stored, first_position);
-    }
+    if (plan.runs_attention(layer) && config.layers[layer].has_mixer()) check_start(sequence, layer, first_position);
   }
 }
 
@@ -103,8 +129,7 @@ void Model::Impl::run(const Part& part, const LayerRows& at, Floats& x) const {
   add(x, part.after.apply(output, config.norm_epsilon), config.residual_scale);
 }
 
-Floats Model::Impl::logits(std::span<const float> hidden) const {
-  const Floats normed = output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon);
+Floats Model::Impl::logits_of(const Floats& normed) const {
   Floats out(config.vocabulary);
   multiply(config.tied_embeddings ? embedding : output.weight, normed, out);
   for (float& logit : out) logit *= output.scale;
@@ -134,6 +159,9 @@ Model::Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context) 
   for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer) {
     impl_->layers.push_back(load_layer(tensors.layers[layer], impl_->config.layers[layer]));
   }
+  for (std::size_t head = 0; head < tensors.prediction_layers.size(); ++head) {
+    impl_->heads.push_back(load_head(tensors.prediction_layers[head], impl_->config.prediction_layers[head]));
+  }
 }
 
 Model::Model(Model&&) noexcept = default;
@@ -143,9 +171,9 @@ const model::Config& Model::config() const { return impl_->config; }
 
 Sequence Model::new_sequence() const {
   Sequence sequence;
-  sequence.keys.resize(impl_->config.layer_count());
-  sequence.values.resize(impl_->config.layer_count());
-  sequence.recurrent.resize(impl_->config.layer_count());
+  sequence.keys.resize(impl_->blocks());
+  sequence.values.resize(impl_->blocks());
+  sequence.recurrent.resize(impl_->blocks());
   return sequence;
 }
 
@@ -181,6 +209,46 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
     const auto hidden = row_of(std::as_const(x), r, width);
     result.hidden.emplace_back(hidden.begin(), hidden.end());
     if (options.all_logits || r + 1 == rows) result.logits.push_back(m.logits(hidden));
+  }
+  return result;
+}
+
+std::vector<float> Model::normalised(std::span<const float> hidden) const {
+  return impl_->output_norm.apply(Floats(hidden.begin(), hidden.end()), impl_->config.norm_epsilon);
+}
+
+Result Model::predict(Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, std::span<const float> hidden,
+                      std::uint32_t head) const {
+  const Impl& m = *impl_;
+  if (head >= m.heads.size())
+    fail(Code::invalid_argument, "The model has {} heads for multi-token prediction, not {}.", m.heads.size(), head + 1);
+  m.check_tokens(sequence, tokens, hidden);
+  if (hidden.empty()) fail(Code::invalid_argument, "A head for multi-token prediction needs hidden states.");
+  const std::size_t rows = tokens.size(), width = m.config.width;
+  const std::uint32_t layer = m.config.layer_count() + head;
+  m.check_start(sequence, layer, first_position);
+  const Head& own = m.heads[head];
+  const Floats embeddings = own.embedding_norm.apply(m.embed(tokens), m.config.norm_epsilon);
+  const Floats states = own.hidden_norm.apply(Floats(hidden.begin(), hidden.end()), m.config.norm_epsilon);
+  Floats joined;
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (const Floats* half : {&embeddings, &states}) {
+      const auto row = row_of(*half, r, width);
+      joined.insert(joined.end(), row.begin(), row.end());
+    }
+  }
+  Floats x = own.in.apply(joined, rows);
+  const Options options;
+  const LayerRows at{m.config, m.kv_format, layer, sequence, first_position, rows, options};
+  for (const Part* part : {&own.layer.mixer, &own.layer.feedforward}) {
+    if (part->compute) m.run(*part, at, x);
+  }
+  x = own.norm.weight.empty() ? m.output_norm.apply(x, m.config.norm_epsilon) : own.norm.apply(x, m.config.norm_epsilon);
+  Result result;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto row = row_of(std::as_const(x), r, width);
+    result.hidden.emplace_back(row.begin(), row.end());
+    result.logits.push_back(m.logits_of(result.hidden.back()));
   }
   return result;
 }

@@ -21,7 +21,8 @@ struct RecurrentMemory {
   std::uint32_t position = 0;
 };
 
-/// One text's keys and values, by layer: row p holds Attention::kv_width() floats for position p. Copying it forks the text.
+/// One text's keys and values, by layer and after the layers by head for multi-token prediction: row p holds Attention::kv_width() floats
+/// for position p. Copying it forks the text.
 struct Sequence {
   std::vector<std::vector<float>> keys, values;
   std::vector<RecurrentMemory> recurrent;
@@ -63,6 +64,15 @@ class Model {
   /// wrong size, or a first position beyond the rows that a layer that runs has stored.
   Result forward(Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
                  const Options& options = {}) const;
+
+  /// Rows of Result::hidden one after another, through the final norm.
+  std::vector<float> normalised(std::span<const float> hidden) const;
+  /// Runs a head for multi-token prediction, whose keys and values are its own. `hidden`: of each of the positions from first_position on
+  /// the model's normalised state, or, where drafts follow drafts, that of the result here; `tokens`: those that come after these
+  /// positions. The logits are those of the tokens after them; Result::hidden is normalised by the head. Throws invalid_argument as
+  /// forward(), and for a head that the file does not have.
+  Result predict(Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, std::span<const float> hidden,
+                 std::uint32_t head = 0) const;
 
  private:
   struct Impl;

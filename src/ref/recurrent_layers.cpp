@@ -105,23 +105,23 @@ struct GatedDeltaNetWeights {
 };
 
 void GatedDeltaNetWeights::step(std::span<const float> record, Floats&& channels, std::span<float> state, std::span<float> mixed) const {
-  const std::uint32_t heads = net.value_heads, key_width = net.key_width();
+  const std::size_t heads = net.value_heads, key_width = net.key_width(), key_dim = net.key_dim, value_dim = net.value_dim;
   const std::span<float> all(channels);
-  for (std::uint32_t h = 0; h < net.key_heads; ++h) {
-    l2_normalise(all.subspan(h * net.key_dim, net.key_dim), 1.0 / std::sqrt(static_cast<double>(net.key_dim)));
-    l2_normalise(all.subspan(key_width + h * net.key_dim, net.key_dim));
+  for (std::size_t h = 0; h < net.key_heads; ++h) {
+    l2_normalise(all.subspan(h * key_dim, key_dim), 1.0 / std::sqrt(static_cast<double>(key_dim)));
+    l2_normalise(all.subspan(key_width + h * key_dim, key_dim));
   }
   const std::span<const float> betas = record.subspan(net.channels(), heads), alphas = record.subspan(net.channels() + heads, heads);
-  const std::size_t head_state = std::size_t{net.key_dim} * net.value_dim;
-  for (std::uint32_t h = 0; h < heads; ++h) {
-    const std::uint32_t key_head = net.tiled_heads ? h % net.key_heads : h / (heads / net.key_heads);
+  const std::size_t head_state = key_dim * value_dim;
+  for (std::size_t h = 0; h < heads; ++h) {
+    const std::size_t key_head = net.tiled_heads ? h % net.key_heads : h / (heads / net.key_heads);
     const double rate = decay_rate[h], dt = softplus(static_cast<double>(alphas[h]) + static_cast<double>(dt_bias[h]));
-    const DeltaRow row{.query = all.subspan(key_head * net.key_dim, net.key_dim),
-                       .key = all.subspan(key_width + key_head * net.key_dim, net.key_dim),
-                       .value = all.subspan(2 * key_width + h * net.value_dim, net.value_dim),
+    const DeltaRow row{.query = all.subspan(key_head * key_dim, key_dim),
+                       .key = all.subspan(key_width + key_head * key_dim, key_dim),
+                       .value = all.subspan(2 * key_width + h * value_dim, value_dim),
                        .decay = std::exp(rate * dt),
                        .beta = sigmoid(static_cast<double>(betas[h]))};
-    delta_step(state.subspan(h * head_state, head_state), row, mixed.subspan(h * net.value_dim, net.value_dim));
+    delta_step(state.subspan(h * head_state, head_state), row, mixed.subspan(h * value_dim, value_dim));
   }
 }
 
@@ -172,17 +172,17 @@ struct Mamba2Weights {
 
 void Mamba2Weights::step(std::span<const float> record, const Floats& channels, std::span<float> state, std::span<float> mixed) const {
   const std::span<const float> all(channels), dts = record.subspan(mamba.channels(), mamba.heads);
-  const std::size_t head_state = std::size_t{mamba.head_dim} * mamba.state_size;
-  for (std::uint32_t h = 0; h < mamba.heads; ++h) {
-    const std::size_t group = h / (mamba.heads / mamba.groups), size = mamba.state_size;
+  const std::size_t head_dim = mamba.head_dim, size = mamba.state_size, head_state = head_dim * size;
+  for (std::size_t h = 0; h < mamba.heads; ++h) {
+    const std::size_t group = h / (mamba.heads / mamba.groups);
     const double rate = decay_rate[h], dt = softplus(static_cast<double>(dts[h]) + static_cast<double>(dt_bias[h]));
-    const MambaRow row{.x = all.subspan(h * mamba.head_dim, mamba.head_dim),
+    const MambaRow row{.x = all.subspan(h * head_dim, head_dim),
                        .b = all.subspan(mamba.width() + group * size, size),
                        .c = all.subspan(mamba.width() + (mamba.groups + group) * size, size),
                        .decay = std::exp(rate * dt),
                        .dt = dt,
                        .skip = skip[h]};
-    mamba_step(state.subspan(h * head_state, head_state), row, mixed.subspan(h * mamba.head_dim, mamba.head_dim));
+    mamba_step(state.subspan(h * head_state, head_state), row, mixed.subspan(h * head_dim, head_dim));
   }
 }
 

@@ -109,5 +109,55 @@ TEST(OracleHybrids, ReferenceModelsGiveTheNumbersOfOtherPrograms) {
   EXPECT_GT(compared, 0u);
 }
 
+/// The head's drafts of a text's tokens after the prompt, each from the model's state before it.
+void compare_drafts(const ref::Model& model, const nlohmann::json& prompt, const nlohmann::json& drafts) {
+  auto text = prompt.at("ids").get<Tokens>();
+  const std::size_t first = text.size() - 1;
+  const auto greedy = prompt.at("greedy").get<Tokens>(), wanted = drafts.at("draft_argmax").get<Tokens>();
+  const auto margins = drafts.at("draft_margin").get<std::vector<double>>();
+  text.insert(text.end(), greedy.begin(), greedy.end());
+  ref::Sequence sequence = model.new_sequence();
+  const auto plan = exec::LayerPlan::full(model.config().layer_count());
+  const ref::Result read = model.forward(sequence, std::span(text).first(text.size() - 1), 0, plan);
+  std::vector<float> hidden;
+  for (const std::vector<float>& row : read.hidden) hidden.insert(hidden.end(), row.begin(), row.end());
+  hidden = model.normalised(hidden);
+  const ref::Result predicted = model.predict(sequence, std::span(text).subspan(1), 0, hidden);
+  EXPECT_LT(distance(predicted.logits[first], drafts.at("first_draft_logits_first64").get<std::vector<double>>()), 1e-4);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (margins[i] < 0.02) continue;
+    EXPECT_EQ(ref::argmax(predicted.logits[first + i]).token, wanted[i]) << "draft " << i;
+  }
+  // In two calls, and once more after others.
+  ref::Sequence pieces = model.new_sequence();
+  const std::size_t width = model.config().width, half = text.size() / 2;
+  model.predict(pieces, std::span(text).subspan(1, half), 0, std::span(hidden).first(half * width));
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto rest =
+        model.predict(pieces, std::span(text).subspan(1 + half), static_cast<std::uint32_t>(half), std::span(hidden).subspan(half * width));
+    EXPECT_EQ(rest.logits.back(), predicted.logits.back());
+  }
+}
+
+TEST(OracleHybrids, HeadsForPredictionGiveTheDraftsOfOtherPrograms) {
+  const fs::path root = fs::path(SKIPSTONE_SHARED_DATA) / "arch";
+  if (!fs::is_directory(root)) GTEST_SKIP() << "no reference models in " << root;
+  std::size_t compared = 0;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    const fs::path drafts = entry.path() / "expected_mtp.json";
+    if (!fs::exists(drafts)) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const gguf::File opened = gguf::File::open((entry.path() / "model.gguf").string());
+    const std::string architecture = opened.string("general.architecture", "");
+    if (opened.integer(architecture + ".expert_count", 0) > 0 || model::find_architecture(architecture) == nullptr) continue;
+    const ref::Model model(opened, KvFormat::f32);
+    const auto prompts = nlohmann::json::parse(std::ifstream(entry.path() / "expected.json")).at("prompts");
+    const auto wanted = nlohmann::json::parse(std::ifstream(drafts)).at("prompts");
+    for (std::size_t i = 0; i < prompts.size(); ++i) compare_drafts(model, prompts[i], wanted[i]);
+    ++compared;
+  }
+  EXPECT_GT(compared, 0u);
+}
+
 }  // namespace
 }  // namespace skipstone

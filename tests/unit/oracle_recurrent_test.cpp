@@ -140,6 +140,21 @@ TEST_P(OracleHybrid, SkippedSublayersNeitherComputeNorStore) {
   EXPECT_THROW(read(sequence, 10, 1), Error) << "the first layer has stored nothing";
 }
 
+TEST(OracleRecurrent, HeadsThatAreNotThereAreRefused) {
+  fixtures::TinyConfig tiny = fixtures::tiny_family("qwen35");
+  const ref::Model with(EditedModel(tiny).open(), KvFormat::f32);
+  tiny.prediction_layers = 0;
+  const ref::Model without(EditedModel(tiny).open(), KvFormat::f32);
+  const Tokens token{5};
+  const std::vector<float> hidden(tiny.dim, 0.5f);
+  ref::Sequence sequence = with.new_sequence(), other = without.new_sequence();
+  EXPECT_EQ(with.predict(sequence, token, 0, hidden).logits.size(), 1u);
+  EXPECT_THROW(with.predict(sequence, token, 2, hidden), Error) << "one position is stored";
+  EXPECT_THROW(with.predict(sequence, token, 0, {}), Error);
+  EXPECT_THROW(with.predict(sequence, token, 0, hidden, 1), Error);
+  EXPECT_THROW(without.predict(other, token, 0, hidden), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, OracleHybrid, testing::ValuesIn(hybrids()), [](const auto& name) { return name.param; });
 
 }  // namespace

@@ -35,13 +35,15 @@ TEST(Synthetic, EveryShapeAndTypeIsAModel) {
       EXPECT_EQ(config.attention().kv_heads, shape.kv_heads);
       EXPECT_EQ(config.tied_embeddings, shape.tied);
       EXPECT_EQ(find_tensors(file, config).layers.size(), shape.layers);
+      EXPECT_EQ(config.prediction_layers.size(), shape.prediction_layers);
     }
   }
 }
 
 TEST(Synthetic, SizesAreThePublishedOnes) {
   // Parameters as the papers and model cards have them. Qwen 3's 0.6B and Gemma 3's are the sums of those in the embedding and outside it
-  // (of Gemma 3 the language model's alone), by the reports' tables.
+  // (of Gemma 3 the language model's alone), by the reports' tables. Qwen 3.5's and 3.6's are the checkpoints' without the encoder of
+  // images.
   const std::pair<const char*, double> published[] = {
       {"llama-2-7b", 6.74e9},   {"llama-2-13b", 13.02e9},     {"llama-2-70b", 68.98e9},  {"llama-3.1-8b", 8.03e9},
       {"llama-3.2-1b", 1.24e9}, {"llama-3.2-3b", 3.21e9},     {"qwen2.5-7b", 7.61e9},    {"qwen3-0.6b", 0.596e9},
@@ -49,7 +51,7 @@ TEST(Synthetic, SizesAreThePublishedOnes) {
       {"gemma-3-4b", 3.884e9},  {"gemma-3-12b", 11.771e9},    {"phi-4-mini", 3.84e9},    {"phi-4", 14.66e9},
       {"mistral-7b", 7.24e9},   {"mistral-small-3", 23.57e9}, {"granite-3-8b", 8.17e9},  {"smollm3-3b", 3.08e9},
       {"olmo2-7b", 7.30e9},     {"phi-3-mini", 3.82e9},       {"smollm2-135m", 134.5e6}, {"tinyllama-1.1b", 1.10e9},
-      {"stories-260k", 260e3}};
+      {"stories-260k", 260e3},  {"qwen3.5-9b", 9.19e9},       {"qwen3.6-27b", 27.30e9}};
   for (const auto& [name, parameters] : published) {
     EXPECT_NEAR(static_cast<double>(model_size(synthetic_model(std::string(name) + ":f16")).parameters) / parameters, 1.0, 0.01) << name;
   }
