@@ -32,11 +32,12 @@ layout(std430, set = 0, binding = RECURRENT_SCAN_OUT) writeonly buffer Out { flo
 #include "lib/reduce.glsl"
 
 const uint QUADS = KEY_DIM / 4u, SIZE = QUADS * COLUMNS;
+const uint OWN = (COLUMNS + LANES - 1u) / LANES;   // columns of a lane, LANES apart
 // Columns of S, four rows at a time, and in trees as they were before the pass.
 shared vec4 now[SIZE];
 shared vec4 before[KEYS == KEYS_TREE ? SIZE : 1u];
-shared float keys[KEY_DIM];
-shared float queries[KEY_DIM];
+shared vec4 keys[QUADS];
+shared vec4 queries[QUADS];
 
 uint lane, head, first_column;
 // The positions under the taps, by their distance from the row's: as in short_conv.comp.
@@ -107,12 +108,15 @@ void normalise_keys(float squares_k, float squares_q) {
   precise float scale_k = 1.0 / sqrt(workgroup_sum(squares_k) + 1e-6);
   precise float scale_q = 1.0 / sqrt(workgroup_sum(squares_q) + 1e-6) / sqrt(float(KEY_DIM));
   for (uint c = lane; c < KEY_DIM; c += LANES) {
-    precise float k = keys[c] * scale_k;
-    precise float q = queries[c] * scale_q;
-    keys[c] = k;
-    queries[c] = q;
+    precise float k = keys[c / 4u][c % 4u] * scale_k;
+    precise float q = queries[c / 4u][c % 4u] * scale_q;
+    keys[c / 4u][c % 4u] = k;
+    queries[c / 4u][c % 4u] = q;
   }
 }
+
+// Whether the lane has a column of this number.
+bool is_column(uint c) { return lane + c * LANES < COLUMNS && first_column + lane + c * LANES < VALUE_DIM; }
 
 // The step of the row at `position` on the path of `row`. `emits`: it is `row` itself, and its output is wanted.
 void advance(uint row, uint position, bool emits) {
@@ -122,8 +126,8 @@ void advance(uint row, uint position, bool emits) {
   barrier();   // keys and queries are those of the step before until all lanes have read them
   for (uint c = lane; c < KEY_DIM; c += LANES) {
     const float k = convolved(push.k + key_head * KEY_DIM + c), q = emits ? convolved(push.q + key_head * KEY_DIM + c) : 0.0;
-    keys[c] = k;
-    queries[c] = q;
+    keys[c / 4u][c % 4u] = k;
+    queries[c / 4u][c % 4u] = q;
     squares_k = fma(k, k, squares_k);
     squares_q = fma(q, q, squares_q);
   }
@@ -132,30 +136,46 @@ void advance(uint row, uint position, bool emits) {
   const float dt = softplus(number_at(0u, push.rates + (RULE == SCAN_DELTA ? push.heads : 0u) + head) + dt_bias[head]);
   const float factor = RULE == SCAN_DELTA ? sigmoid(number_at(0u, push.rates + head)) : dt;
   precise float decay = exp(decay_rate[head] * dt);
-  for (uint column = lane; column < COLUMNS; column += LANES) {
-    if (first_column + column >= VALUE_DIM) continue;
-    const uint channel = head * VALUE_DIM + first_column + column;
-    const float v = convolved(push.v + channel);
-    precise float change = factor * v;
-    if (RULE == SCAN_DELTA) {
-      precise vec4 known = vec4(0.0);
-      for (uint i = 0; i < QUADS; ++i) {
-        precise vec4 decayed = decay * now[i * COLUMNS + column];
-        known = fma(vec4(keys[4u * i], keys[4u * i + 1u], keys[4u * i + 2u], keys[4u * i + 3u]), decayed, known);
-      }
-      change = factor * (v - sum4(known));
-    }
-    precise vec4 out_sum = vec4(0.0);
+  const uint channel = head * VALUE_DIM + first_column + lane;   // of the lane's first column
+  float v[OWN], change[OWN];
+  precise vec4 sums[OWN];
+  [[unroll]] for (uint c = 0; c < OWN; ++c) {
+    v[c] = is_column(c) ? convolved(push.v + channel + c * LANES) : 0.0;
+    precise float product = factor * v[c];
+    change[c] = product;
+    sums[c] = vec4(0.0);
+  }
+  if (RULE == SCAN_DELTA) {
     for (uint i = 0; i < QUADS; ++i) {
-      precise vec4 decayed = decay * now[i * COLUMNS + column];
-      const vec4 s = fma(vec4(keys[4u * i], keys[4u * i + 1u], keys[4u * i + 2u], keys[4u * i + 3u]), vec4(change), decayed);
-      now[i * COLUMNS + column] = s;
-      out_sum = fma(vec4(queries[4u * i], queries[4u * i + 1u], queries[4u * i + 2u], queries[4u * i + 3u]), s, out_sum);
+      const vec4 k = keys[i];
+      [[unroll]] for (uint c = 0; c < OWN; ++c) {
+        precise vec4 decayed = decay * now[min(i * COLUMNS + lane + c * LANES, SIZE - 1u)];
+        sums[c] = fma(k, decayed, sums[c]);
+      }
     }
-    if (!emits) continue;
-    precise float result = sum4(out_sum);
-    if (RULE == SCAN_MAMBA) result = fma(skip[head], v, result);
-    outputs[row * push.out_stride + channel] = result;
+    [[unroll]] for (uint c = 0; c < OWN; ++c) {
+      precise float missing = factor * (v[c] - sum4(sums[c]));
+      change[c] = missing;
+      sums[c] = vec4(0.0);
+    }
+  }
+  for (uint i = 0; i < QUADS; ++i) {
+    const vec4 k = keys[i], q = queries[i];
+    [[unroll]] for (uint c = 0; c < OWN; ++c) {
+      if (lane + c * LANES >= COLUMNS) continue;
+      const uint at = i * COLUMNS + lane + c * LANES;
+      precise vec4 decayed = decay * now[at];
+      const vec4 s = fma(k, vec4(change[c]), decayed);
+      now[at] = s;
+      sums[c] = fma(q, s, sums[c]);
+    }
+  }
+  if (!emits) return;
+  [[unroll]] for (uint c = 0; c < OWN; ++c) {
+    if (!is_column(c)) continue;
+    precise float result = sum4(sums[c]);
+    if (RULE == SCAN_MAMBA) result = fma(skip[head], v[c], result);
+    outputs[row * push.out_stride + channel + c * LANES] = result;
   }
 }
 
