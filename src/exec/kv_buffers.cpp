@@ -40,7 +40,10 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
-  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
+    kinds_.push_back(memory_kind_of(config, shape.context, layer));
+    has_memory_.push_back(config.layers[layer].has_mixer());
+  }
 }
 
 namespace {
@@ -73,6 +76,7 @@ vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
 }
 
 std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions) const {
+  if (!has_memory_.at(layer)) return 0;
   const auto& [shape, count] = layer_buffers_[kind_of(layer)];
   return std::uint64_t{count} * shape.kv_heads * positions * (shape.kv_position_bytes() + shape.kv_scale_bytes());
 }
@@ -142,6 +146,7 @@ std::uint32_t KvBytes::first_of(std::uint32_t layer) const {
 
 template <typename Visit>
 void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
+  if (!buffers_.has_memory_.at(layer)) return;
   const auto held = buffers_.hold();
   const MemoryKind kind = buffers_.kind_of(layer);
   const std::span<const std::uint32_t> pages = pages_[kind].pages;

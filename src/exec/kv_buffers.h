@@ -90,6 +90,7 @@ class KvBuffers : public PageStore {
   std::shared_ptr<vk::Device> device_;
   ByKind<LayerBuffers> layer_buffers_;
   std::vector<MemoryKind> kinds_;  ///< by layer of the model
+  std::vector<bool> has_memory_;   ///< the same: whether it has any
   ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
   ByKind<Buffers> buffers_;

@@ -64,12 +64,13 @@ class Pass {
     if (spec_.kv_only) return std::visit([&](const auto& mixer) { append_store(pass_, slots_, layer, mixer); }, config.mixer);
     if (spec_.layers.runs_attention(layer)) {
       std::visit([&](const auto& mixer) { append_mixer(pass_, slots_, layer, mixer); }, config.mixer);
-      finish_sublayer(spec_.cosines != Cosines::none, layer, fmt::format("blk.{}.cosine", layer));
+      finish_sublayer(config.has_mixer(), spec_.cosines != Cosines::none, layer, fmt::format("blk.{}.cosine", layer));
     }
     if (spec_.layers.runs_mlp(layer)) {
       std::visit([&](const auto& feedforward) { append_feedforward(pass_, layer, feedforward); }, config.feedforward);
       // The cosines follow those of all mixers.
-      finish_sublayer(spec_.cosines == Cosines::all, context_.config.layer_count() + layer, fmt::format("blk.{}.ffn_cosine", layer));
+      finish_sublayer(config.has_feedforward(), spec_.cosines == Cosines::all, context_.config.layer_count() + layer,
+                      fmt::format("blk.{}.ffn_cosine", layer));
     }
     if (layer + 1 == spec_.keep_after) {
       pass_.append(kernels::keep_rows(context_.select, pass_.residual(), context_.config.width, spec_.bucket, "keep_rows"));
@@ -81,13 +82,12 @@ class Pass {
     std::visit([&](const auto& mixer) { append_advance(pass_, layer, mixer); }, context_.config.layers[layer].mixer);
   }
 
-  /// The residual stream continues after a mixer or feed-forward network; `index` is that of its cosine, if it is reduced.
-  void finish_sublayer(bool cosine, std::uint32_t index, const std::string& label) {
-    if (cosine) {
-      pass_.append(
-          kernels::cosine(context_.select, pass_.residual(), pass_.other_residual(), context_.config.width, spec_.bucket, index, label));
-    }
-    pass_.set_residual(pass_.other_residual());
+  /// The residual stream continues after a mixer or feed-forward network, as it is if the layer has none (`there`); `index` is that of its
+  /// cosine, if it is reduced.
+  void finish_sublayer(bool there, bool cosine, std::uint32_t index, const std::string& label) {
+    const Resource after = there ? pass_.other_residual() : pass_.residual();
+    if (cosine) pass_.append(kernels::cosine(context_.select, pass_.residual(), after, context_.config.width, spec_.bucket, index, label));
+    pass_.set_residual(after);
   }
 
   void output() {

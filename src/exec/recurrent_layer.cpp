@@ -18,14 +18,7 @@ const char* missing(const model::ShortConv&) { return nullptr; }
 // The kernels read four rows of a state at a time.
 const char* missing(const model::GatedDeltaNet& net) { return net.key_dim % 4 != 0 ? "gated delta nets of such heads" : nullptr; }
 const char* missing(const model::Mamba2& mamba) { return mamba.state_size % 4 != 0 ? "Mamba-2 layers of such states" : nullptr; }
-const char* missing(const std::monostate&) { return "blocks without a mixer"; }
-
-const char* missing(const model::LayerConfig& layer) {
-  if (const char* what = std::visit([](const auto& mixer) { return missing(mixer); }, layer.mixer)) return what;
-  const auto* mlp = std::get_if<model::Mlp>(&layer.feedforward);
-  if (mlp == nullptr) return "blocks without a feed-forward network";
-  return mlp->activation == model::Activation::squared_relu ? "MLPs of squared ReLU" : nullptr;
-}
+const char* missing(const std::monostate&) { return nullptr; }
 
 const model::LayerWeights& weights_of(const PassContext& context, std::uint32_t layer) { return context.weights.layers[layer]; }
 
@@ -130,7 +123,7 @@ std::vector<kernels::Dispatch> move(const PassContext& context, std::uint32_t la
 
 const char* missing_on_devices(const model::Config& config) {
   for (const model::LayerConfig& layer : config.layers) {
-    if (const char* what = missing(layer)) return what;
+    if (const char* what = std::visit([](const auto& mixer) { return missing(mixer); }, layer.mixer)) return what;
   }
   return nullptr;
 }

@@ -55,9 +55,10 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::swiglu;
-  d.constants = words(abi::SwigluSpec{select.tuning().lanes, activation == Activation::gelu         ? std::uint32_t{SWIGLU_GELU}
-                                                             : activation == Activation::gated_gelu ? std::uint32_t{SWIGLU_GELU_GATE}
-                                                                                                    : std::uint32_t{SWIGLU_SILU_GATE}});
+  d.constants = words(abi::SwigluSpec{select.tuning().lanes, activation == Activation::gelu           ? std::uint32_t{SWIGLU_GELU}
+                                                             : activation == Activation::squared_relu ? std::uint32_t{SWIGLU_SQUARED_RELU}
+                                                             : activation == Activation::gated_gelu   ? std::uint32_t{SWIGLU_GELU_GATE}
+                                                                                                      : std::uint32_t{SWIGLU_SILU_GATE}});
   if (activation == Activation::gated_silu) d.constants.pop_back();  // the shader's own
   d.operands = {{{ResourceKind::gate_up}, Access::read}, {{ResourceKind::activated}, Access::write}};
   d.push = bytes(abi::SwigluPush{n, padded(is_gated(activation) ? 2 * n : n), padded(n)});

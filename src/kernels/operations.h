@@ -75,8 +75,9 @@ struct MatvecNorm {
   float epsilon = 0.0f;
 };
 
-/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu.
-enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu };
+/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu; max(x, 0)^2, which matrices do not
+/// do themselves.
+enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu, squared_relu };
 constexpr bool is_gated(Activation activation) { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
 
 /// Additional operations of a multiplication.

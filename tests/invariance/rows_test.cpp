@@ -86,7 +86,7 @@ TEST_P(RowsOf, AreTheSameInPassesOfAnyLength) {
 TEST(Rows, AreTheSameInEveryFamily) {
   const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();
   std::size_t families = 0;
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     if (slow && families++ % 4 != 0) continue;
     SCOPED_TRACE(row.name);
     TinyConfig tiny = tiny_family(row.name);
@@ -161,7 +161,7 @@ TEST_P(RowsOf, OfPromptsAreTheSameWhereverTheyAreCut) {
 TEST(Rows, OfPromptsAreTheSameWhereverTheyAreCutInEveryFamily) {
   const bool slow = fixtures::slow_device();
   std::size_t families = 0;
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     if (slow && families++ % 4 != 0) continue;
     SCOPED_TRACE(row.name);
     TinyConfig tiny = tiny_family(row.name);

@@ -155,6 +155,7 @@ struct FamilyLayer {
   std::string_view dispatches;
   std::string_view output = "output output.merge";
   std::string_view recurrent = "";  ///< a layer without attention
+  std::string_view mlp = "";        ///< a layer without a mixer
 };
 constexpr FamilyLayer family_layers[] = {
     {"exaone4", qk_and_post_norms},
@@ -164,6 +165,8 @@ constexpr FamilyLayer family_layers[] = {
     {"granitehybrid", llama_layer, "output output.merge", "ssm_in scan gated_norm ssm_out ffn_gate_up ffn_down"},
     {"lfm2", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down", "output output.merge",
      "shortconv_in short_conv shortconv_out ffn_gate_up ffn_down"},
+    {"nemotron_h", "attn_qkv rope_store attention attention.merge attn_output", "output output.merge", "ssm_in scan gated_norm ssm_out",
+     "ffn_up squared_relu ffn_down"},
     {"olmo2", qk_and_post_norms},
     {"qwen3", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down"},
     {"qwen35", "attn_qkv qk_norm rope_store attention attention.merge head_gate attn_output ffn_gate_up ffn_down", "output output.merge",
@@ -178,7 +181,7 @@ std::string without_rotation(std::string layer) {
 }
 
 TEST(PlanProperties, OfAllFamilies) {
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     const auto* own = std::ranges::find(family_layers, row.name, &FamilyLayer::family);
     const FamilyLayer wanted = own == std::end(family_layers) ? FamilyLayer{row.name, llama_layer} : *own;
@@ -189,8 +192,9 @@ TEST(PlanProperties, OfAllFamilies) {
     ASSERT_EQ(plan.layer_starts.size(), layers + 1);
     EXPECT_EQ(labels(std::span(plan.dispatches).first(plan.layer_starts.front())), "embed");
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
-      const auto* attention = std::get_if<model::Attention>(&plans.config().layers[layer].mixer);
-      const std::string text(attention != nullptr ? wanted.dispatches : wanted.recurrent);
+      const model::LayerConfig& config = plans.config().layers[layer];
+      const auto* attention = std::get_if<model::Attention>(&config.mixer);
+      const std::string text(attention != nullptr ? wanted.dispatches : config.has_mixer() ? wanted.recurrent : wanted.mlp);
       EXPECT_EQ(labels(plan, layer), attention == nullptr || attention->rotates ? text : without_rotation(text)) << layer;
     }
     EXPECT_EQ(labels(plan, layers), wanted.output);
@@ -213,7 +217,7 @@ TEST(PlanProperties, OfAllFamilies) {
 }
 
 TEST(PlanProperties, OfFamiliesInPromptsAndDrafts) {
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     for (const vk::Caps& caps : {lavapipe_like(), nvidia_like()}) {
       const Plans plans(tiny_of(row), caps);
