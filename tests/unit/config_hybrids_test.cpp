@@ -103,11 +103,11 @@ TEST(HybridConfig, CountsLayersWithAttentionWhereNoListNamesThem) {
 TEST(HybridConfig, ReadsMamba2) {
   const gguf::File granite = edited("granitehybrid").open();
   const Config c = Config::from(granite);
-  const model::Mamba2 mamba{.heads = 4, .head_dim = 12, .groups = 2, .state_size = 8, .kernel = 4};
+  const model::Mamba2 mamba{.heads = 4, .head_dim = 16, .groups = 2, .state_size = 8, .kernel = 4};
   EXPECT_EQ(c.layers[0].mixer, model::Mixer(mamba));
   EXPECT_FALSE(c.attention().rotates);
   EXPECT_EQ(c.attention().scale, 0.125f);
-  EXPECT_EQ(model::find_tensors(granite, c).layers[0][Role::ssm_in].weight->rows(), 2u * 48 + 2 * 2 * 8 + 4);
+  EXPECT_EQ(model::find_tensors(granite, c).layers[0][Role::ssm_in].weight->rows(), 2u * 64 + 2 * 2 * 8 + 4);
   EditedModel rotating = edited("granitehybrid");
   EXPECT_TRUE(Config::from(rotating.set("granitehybrid.rope.scaling.finetuned", true).open()).attention().rotates);
   EXPECT_TRUE(Config::from(rotating.remove("granitehybrid.rope.scaling.finetuned").open()).attention().rotates);

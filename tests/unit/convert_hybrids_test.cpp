@@ -43,7 +43,7 @@ Json config_of(const std::string& family) {
   } else if (family == "granitehybrid") {
     config["architectures"] = {"GraniteMoeHybridForCausalLM"};
     config.update({{"mamba_n_heads", 4},
-                   {"mamba_d_head", 12},
+                   {"mamba_d_head", 16},
                    {"mamba_n_groups", 2},
                    {"mamba_d_state", 8},
                    {"mamba_d_conv", 4},
@@ -57,7 +57,7 @@ Json config_of(const std::string& family) {
     config["architectures"] = {"NemotronHForCausalLM"};
     config.erase("num_hidden_layers");
     config.update({{"mamba_num_heads", 4},
-                   {"mamba_head_dim", 12},
+                   {"mamba_head_dim", 16},
                    {"n_groups", 2},
                    {"ssm_state_size", 8},
                    {"conv_kernel", 4},

@@ -13,9 +13,11 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "convert/importance_matrix.h"
+#include "convert/input_statistics.h"
 #include "edited_model.h"
 #include "fixtures/tiny_model.h"
 #include "quantize_fixture.h"
+#include "ref/model.h"
 #include "ref/operations.h"
 #include "text/tokenizer.h"
 
@@ -371,6 +373,23 @@ TEST_F(Importance, MatricesOfOtherModelsAreRefused) {
   given.type = FileType::q8_0;
   given.overwrite = true;
   EXPECT_NE(refused(given).message.find("not for sparse weights"), std::string::npos);
+}
+
+TEST(InputSquares, EveryMatrixOfRecurrentLayersHasItsInputs) {
+  for (const char* family : {"lfm2", "qwen35", "granitehybrid", "nemotron_h"}) {
+    const File model = EditedModel(fixtures::tiny_family(family)).open();
+    const auto squares = input_squares(ref::Model(model, KvFormat::f32), model, {{5, 70, 99, 4}}, 1, {});
+    for (const Tensor& tensor : model.tensors()) {
+      const bool taps = tensor.name.find("conv1d") != std::string::npos || tensor.name.ends_with("shortconv.conv.weight");
+      const bool of_head = tensor.name.starts_with("blk.5.");  // of multi-token prediction, which nothing runs
+      if (tensor.dimensions < 2 || !tensor.name.starts_with("blk.") || taps || of_head || tensor.name.find("norm") != std::string::npos)
+        continue;
+      const auto found = squares.find(tensor.name);
+      ASSERT_NE(found, squares.end()) << family << " " << tensor.name;
+      EXPECT_EQ(found->second.sums.size(), tensor.row_length()) << tensor.name;
+      EXPECT_EQ(found->second.rows, 4u) << tensor.name;
+    }
+  }
 }
 
 }  // namespace

@@ -114,6 +114,12 @@ TEST(Description, OfModels) {
   EXPECT_EQ(lines("smollm3-3b")[0], "layers 0-2 global, layer 3 global without RoPE, and so on every 4 layers up to 35, MLP gated by SiLU");
   EXPECT_EQ(lines("qwen2.5-7b")[0], "all 28 layers global, MLP gated by SiLU, biases of Q, K and V");
   EXPECT_EQ(lines("olmo2-7b")[0], "all 32 layers global, QK-norm over all heads at once, post-norms and no pre-norms, MLP gated by SiLU");
+  EXPECT_EQ(
+      lines("qwen3.5-9b"),
+      (Lines{"layers 0-2 gated delta nets of 32 heads of 128x128, layer 3 global, and so on every 4 layers up to 31, QK-norm, MLP gated by "
+             "SiLU, attention gated by a sigmoid",
+             "RoPE base 10000000, 64 of a head's 256 dimensions, pairs half a head apart",
+             "a head for multi-token prediction, not used yet"}));
   const Config gemma = Config::from(synthetic_model("gemma-3-1b:q4_0"));
   const std::vector<LayerGroup> groups = layer_groups(gemma);
   ASSERT_EQ(groups.size(), 9u);
