@@ -18,7 +18,7 @@ void main() {
   const bool is_k = gl_WorkGroupID.x >= push.q_parts;
   const uint length = is_k ? push.k_length : push.q_length, k_part = gl_WorkGroupID.x - push.q_parts;
   const uint first =
-      gl_WorkGroupID.y * push.stride + (is_k ? push.q_parts * push.q_length + k_part * length : gl_WorkGroupID.x * length);
+      gl_WorkGroupID.y * push.stride + (is_k ? push.q_parts * push.q_step + k_part * length : gl_WorkGroupID.x * push.q_step);
   precise float squares = 0.0;
   for (uint i = gl_LocalInvocationID.x; i < length; i += LANES) {
     const float v = qkv[first + i];

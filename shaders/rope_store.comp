@@ -2,11 +2,11 @@
 #extension GL_GOOGLE_include_directive : require
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
-// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][slots][head_dim]; tables
-// of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one
-// head: x = quad index over Q heads, then K heads, then V heads; y = row. In caches with blocks an invocation of K and V handles two of
-// them, whose scales may share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4, with NEOX
-// rope_dim of 8 (model::Config checks it).
+// Shapes: qkv [rows][in_stride] (heads of Q, each at the beginning of q_step floats, of K, of V); q_out [rows][q_stride]; caches
+// [kv_head][slots][head_dim]; tables of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four
+// neighbouring dimensions of one head: x = quad index over Q heads, then K heads, then V heads; y = row. In caches with blocks an
+// invocation of K and V handles two of them, whose scales may share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and
+// rope_dim are multiples of 4, with NEOX rope_dim of 8 (model::Config checks it).
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
 
@@ -106,8 +106,8 @@ uint block_pairs() { return (push.head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOC
 // `index`: two neighbouring blocks, over the heads of K or V.
 void store_blocks(uint format, bool is_v, uint index, uint row) {
   const uint head = index / block_pairs(), pair = index % block_pairs();
-  const uint source = push.heads + (is_v ? push.kv_heads : 0u) + head;
-  const uint head_quad = (row * push.in_stride + source * push.head_dim) >> 2;
+  const uint source = (is_v ? push.kv_heads : 0u) + head;
+  const uint head_quad = (row * push.in_stride + push.heads * push.q_step + source * push.head_dim) >> 2;
   const uint code_words = kv_code_words(format, push.head_dim), block_words = kv_code_words(format, KV_BLOCK);
   const uint cache = head * kv_head_words(format, push.slots, push.head_dim);
   const uint first = pair * 2u * KV_BLOCK, second = first + KV_BLOCK;
@@ -148,7 +148,9 @@ void store(uint index, uint row) {
   }
   if (kv_has_blocks(K_FORMAT) && is_v) quad += kv_quads - k_count;
 #endif
-  const uint head_quad = (row * push.in_stride >> 2) + quad / quads * quads, d0 = quad % quads * 4u;
+  const uint source = quad / quads;
+  const uint first = source < push.heads ? source * push.q_step : push.heads * push.q_step + (source - push.heads) * push.head_dim;
+  const uint head_quad = (row * push.in_stride + first) >> 2, d0 = quad % quads * 4u;
   const vec4 own = load_qkv(head_quad + (d0 >> 2));
   const uint turn = (quad < q_quads ? push.q_row : push.k_row) + row_position(row);
   const vec4 value = is_v ? own : rotated(own, head_quad, d0, turn);

@@ -77,7 +77,10 @@ Measurement::Measurement(const std::shared_ptr<vk::Device>& device, kernels::Lib
   for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {
     scratch_[index] = vectors_.allocate(scratch_bytes(settings.sizes));
   }
-  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(std::max(short_conv_kernel * settings.sizes.width, settings.sizes.k))} * sizeof(float));
+  const Sizes& sizes = settings.sizes;
+  const std::uint32_t channels = (sizes.heads + 2 * sizes.kv_heads) * sizes.head_dim;
+  const std::uint32_t longest = std::max({short_conv_kernel * sizes.width, delta_net_kernel * channels, sizes.k});
+  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(longest)} * sizeof(float));
 }
 
 std::uint64_t Measurement::working_set() const {
@@ -96,6 +99,7 @@ vk::Slice Measurement::slice(const kernels::Resource& resource) const {
     case kernels::ResourceKind::k_cache:
     case kernels::ResourceKind::v_cache:
     case kernels::ResourceKind::records:
+    case kernels::ResourceKind::states:
       return cache_.slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);
@@ -159,6 +163,8 @@ void Measurement::set_state(const Timed& timed) {
     const auto table = buffers_.pages().subspan(exec::first_table_entry(kind, context), kernels::pages_for(context));
     for (std::uint32_t page = 0; page < table.size(); ++page) table[page] = page * KV_PAGE % cache_.slots()[kind];
   }
+  const std::array<std::uint32_t, SCAN_WORDS> scan{0, sizes.depth, 1};
+  std::ranges::copy(scan, buffers_.pages().subspan(exec::first_table_entry(exec::MemoryKind::states, context)).begin());
   state.rows = timed.request.rows;
   state.kept = 0;
   const std::uint32_t chunk = sequence_of(sizes).chunk;

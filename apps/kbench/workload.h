@@ -30,8 +30,8 @@ struct Sizes {
   float softcap = 0.0f;      ///< of attention's scores; 0: none
 };
 
-/// The model of a layer with attention and one with a short convolution whose buffers the kernels work on, and its sequence: room for the
-/// depth and the largest pass.
+/// The model of a layer with attention, one with a short convolution and one with a gated delta net whose buffers the kernels work on, and
+/// its sequence: room for the depth and the largest pass.
 skipstone::model::Config config_of(const Sizes& sizes);
 skipstone::exec::SequenceShape sequence_of(const Sizes& sizes);
 
@@ -54,7 +54,7 @@ struct Workload {
 };
 
 inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights, or taps; large enough for all
-inline constexpr std::uint32_t short_conv_kernel = 3;
+inline constexpr std::uint32_t short_conv_kernel = 3, delta_net_kernel = 4;
 inline constexpr std::uint32_t first_matrix = 1;
 /// Input and output of matrix operations, in ResourceKind::scratch.
 inline constexpr skipstone::kernels::Resource matrix_input{skipstone::kernels::ResourceKind::scratch, 0},

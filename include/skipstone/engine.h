@@ -156,9 +156,10 @@ typedef struct skipstone_engine_info {
 
 /* Totals over the engine's sessions: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},
  * "sliding_pages": the same of sliding-window layers, which free what no later token sees, "recurrent_pages": of recurrent layers, which
- * free it too, "prefixes": {"pages", "sliding_pages", "recurrent_pages", "hits", "tokens": that prompts did not have to read}, "passes":
- * {"decoding", "rows": of these, "batched": batched over several sessions, "prompt", "prompt_rows"}, "stages": of engines on several
- * devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be freed with skipstone_string_free(). */
+ * free it too, "recurrent_states": slots of their states, "prefixes": {"pages", "sliding_pages", "recurrent_pages", "recurrent_states",
+ * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "batched": batched over several sessions,
+ * "prompt", "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be
+ * freed with skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);

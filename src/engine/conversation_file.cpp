@@ -120,13 +120,18 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
                        const Conversation& conversation) {
   Json prompts = Json::array();
   for (const speculation::TokenHistory::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
-  const exec::PageLists lists = pages.lists();
+  exec::PageLists lists = pages.lists();
+  // A loaded conversation goes on from one state.
+  const std::uint32_t state = pages.states().before(conversation.text.committed_size());
+  const std::uint32_t slot = pages.states().at(state).value_or(0);
+  lists[exec::MemoryKind::states] = {state > 0 ? std::span(&slot, 1) : std::span<const std::uint32_t>()};
   Json header_document = {{"origin", origin_of(engine)},
                           {"tokens", conversation.text.tokens()},
                           {"committed", conversation.text.committed_size()},
                           {"prompts", std::move(prompts)},
                           {"prompt_end", conversation.prompt_end}};
   exec::for_each_releasing_kind([&](exec::MemoryKind kind, const char* key) { header_document[key] = lists[kind].released; });
+  if (engine.passes->cache().has(exec::MemoryKind::states)) header_document["state"] = state;
   header_document["layers_left_out"] = conversation.layers_left_out;
   const std::string header = print(header_document);
   OutputFile file(path);
@@ -171,9 +176,13 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
   check_origin(member(header, "origin", SortedJson::value_t::object, path), origin_of(engine), path);
   conversation_ = parse(header, engine, path);
   const std::uint32_t committed = conversation_.text.committed_size();
+  if (engine.passes->cache().has(exec::MemoryKind::states))
+    state_ = static_cast<std::uint32_t>(whole(member(header, "state", SortedJson::value_t::number_unsigned, path), committed, path));
   exec::for_each_releasing_kind([&](exec::MemoryKind kind, const char* key) {
+    const bool from_state = kind == exec::MemoryKind::recurrent && engine.passes->cache().has(exec::MemoryKind::states);
+    const std::uint32_t first = engine.passes->cache().first_page(kind, from_state ? state_ : committed);
     const std::uint64_t released = whole(member(header, key, SortedJson::value_t::number_unsigned, path), committed / KV_PAGE, path);
-    if (released > engine.passes->cache().first_page(kind, committed)) damaged(path, "it lacks pages that its text continues from");
+    if (released > first) damaged(path, "it lacks pages that its text continues from");
     released_[kind] = static_cast<std::uint32_t>(released);
   });
   std::uint64_t bytes = header_end_ + 8;
@@ -184,7 +193,8 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
   const exec::KvBuffers& buffers = engine.passes->cache().buffers();
-  return buffers.layer_bytes(layer, conversation_.text.committed_size() - released_[buffers.kind_of(layer)] * KV_PAGE);
+  const std::uint32_t positions = conversation_.text.committed_size() - released_[buffers.kind_of(layer)] * KV_PAGE;
+  return buffers.layer_bytes(layer, positions) + (state_ > 0 ? buffers.state_bytes(layer) : 0);
 }
 
 /// Throws after the last visit if the hash is wrong.
@@ -206,8 +216,10 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  passes.pages().restore(released_, conversation_.text.committed_size());
-  const exec::PageLists lists = passes.pages().lists();
+  passes.pages().restore(released_, conversation_.text.committed_size(), state_);
+  exec::PageLists lists = passes.pages().lists();
+  const std::uint32_t slot = passes.pages().states().at(state_).value_or(0);
+  lists[exec::MemoryKind::states] = {state_ > 0 ? std::span(&slot, 1) : std::span<const std::uint32_t>()};
   exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation_.text.committed_size());
   read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) {
     if (layer < engine.model->local_layers()) return cache.write(layer, bytes);

@@ -43,6 +43,7 @@ class SavedConversation {
   InputFile file_;
   std::uint32_t layers_ = 0;
   exec::ByKind<std::uint32_t> released_;
+  std::uint32_t state_ = 0;  ///< position of its state of recurrent layers; 0: none
   std::uint64_t header_end_ = 0;
   std::string header_;
   Conversation conversation_;

@@ -57,6 +57,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
     for (const std::uint32_t layer : exec::layers_of(kind, config, shape)) {
       const std::uint32_t seen = kind == exec::MemoryKind::full      ? exec::initial_pages(kind, config, shape) * KV_PAGE
                                  : kind == exec::MemoryKind::sliding ? config.window(layer)
+                                 : kind == exec::MemoryKind::states  ? std::uint32_t{KV_PAGE}
                                                                      : exec::recurrent_shape(config).window;
       plan.kv_read += position * seen;
     }

@@ -59,6 +59,7 @@ std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequenceMem
   while (!path.empty() && !is_complete(path)) path.pop_back();
   if (path.empty()) return 0;
   ++clock_;
+  const auto found = static_cast<std::uint32_t>(path.size()) * KV_PAGE;
   for (const MemoryKind kind : exec::memory_kinds) {
     if (!cache_.has(kind)) continue;
     const std::span<Node* const> nodes = seen(kind, path);
@@ -68,9 +69,12 @@ std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequenceMem
       node->used[kind] = clock_;
       pages.push_back(*node->pages[kind]);
     }
-    memory.table(kind).share({pages, released});
+    if (kind == MemoryKind::states) {
+      memory.states().put(pages.back(), found);
+    } else {
+      memory.table(kind).share({pages, released});
+    }
   }
-  const auto found = static_cast<std::uint32_t>(path.size()) * KV_PAGE;
   ++use_.hits;
   use_.tokens += found;
   return found;
@@ -79,13 +83,19 @@ std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequenceMem
 void PrefixCache::keep(std::span<const Token> tokens, const exec::SequenceMemory& memory) {
   if (mode_ == PrefixMode::off) return;
   const std::lock_guard lock(mutex_);
-  const exec::PageLists lists = memory.lists();
+  exec::PageLists lists = memory.lists();
   Node* node = &root_;
   ++clock_;
   const std::size_t count = tokens.size() / KV_PAGE;
+  // A prefix ends where there is a state.
+  const auto end = static_cast<std::uint32_t>(count) * KV_PAGE;
+  const std::optional<std::uint32_t> state = cache_.has(MemoryKind::states) ? memory.states().at(end) : std::nullopt;
+  std::vector<std::uint32_t> state_pages(state ? count : 0, state.value_or(0));
+  lists[MemoryKind::states] = {state_pages};
   const auto keeps = [&](MemoryKind kind, std::size_t page) {
-    return !exec::row_of(kind).sparse_prefixes || (page + 1) % exec::prefix_stride == 0 ||
-           page >= cache_.first_page(kind, static_cast<std::uint32_t>(count) * KV_PAGE);
+    if (!exec::row_of(kind).sparse_prefixes) return true;
+    if (!cache_.has(MemoryKind::states)) return (page + 1) % exec::prefix_stride == 0 || page >= cache_.first_page(kind, end);
+    return state.has_value() && page >= cache_.first_page(kind, end);
   };
   for (std::size_t page = 0; page < count; ++page) {
     std::unique_ptr<Node>& child = node->children[page_of(tokens, page)];

@@ -36,8 +36,9 @@ void normalise_qk(PassDispatches& pass, const model::AttentionWeights& weights, 
                                   .k_parts = heads ? attention.kv_heads : 1,
                                   .q_length = heads ? attention.head_dim : attention.q_width(),
                                   .k_length = heads ? attention.head_dim : attention.kv_width(),
-                                  .stride = kernels::padded(attention.q_width() + 2 * attention.kv_width()),
-                                  .epsilon = pass.config().norm_epsilon},
+                                  .stride = kernels::padded(attention.q_rows() + 2 * attention.kv_width()),
+                                  .epsilon = pass.config().norm_epsilon,
+                                  .q_step = heads && attention.output_gate ? 2 * attention.head_dim : 0},
                                  pass.spec().bucket, label));
 }
 
@@ -73,6 +74,7 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std:
     const kernels::Keys keys = spec.tree ? kernels::Keys::tree : spec.window ? kernels::Keys::window : kernels::Keys::text;
     pass.append(kernels::attention(pass.select(), shape, params, spec.bucket, blk + "attention", keys));
   }
+  if (attention.output_gate) pass.append(kernels::head_gate(pass.select(), shape, spec.bucket, blk + "head_gate"));
   pass.add_to_residual(
       {own.o, {ResourceKind::attended}, own.o_bias, weights.attention_post_norm, blk + "attn_output", blk + "post_attention_norm"});
 }

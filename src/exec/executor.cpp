@@ -39,6 +39,7 @@ void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& mean
     fail(Code::internal, "a tree of {} rows has {} parents", rows.computed + count, rows.parents.size());
   }
   pages_.reserve(rows.base, end, keeps_all_pages_);
+  begin_pass(spec, rows.base, spec.prompt ? end : rows.base);
   const SequenceRows own{pages_.lists(), rows};
   if (slicer_ != nullptr) {
     const auto pass = [&](Runner& runner) { runner.run(spec, own, results_, {slicer_, &meanwhile}); };
@@ -46,9 +47,15 @@ void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& mean
   } else {
     worker_.scheduler().run(client_, spec, own, results_, meanwhile);
   }
+  pages_.states().end_pass();
   times_.device_seconds += results_.seconds;
   times_.remote_seconds += results_.remote_seconds;
   if (!results_.candidates.empty()) remember(spec, rows);
+}
+
+void Executor::begin_pass(const PassSpec& spec, std::uint32_t base, std::uint32_t written) {
+  const bool writes = writes_states(spec, model().config, model().shape);
+  pages_.begin_pass(base, writes ? std::optional(written) : std::nullopt);
 }
 
 void Executor::remember(const PassSpec& spec, const Rows& rows) {
@@ -90,7 +97,9 @@ void Executor::move_here(std::uint32_t base, std::span<const std::uint32_t> path
 
 void Executor::run(const RoundSpec& round) {
   pages_.reserve(round.base, std::min(round.base + round.most + 1, model().shape.context), keeps_all_pages_);
+  begin_pass({.layers = LayerPlan::full(model().config.layer_count()), .step = RoundStep::verify}, round.base, round.base);
   run_alone([&](Runner& runner) { runner.local().run(round, pages_.lists(), results_); });
+  pages_.states().end_pass();
   times_.device_seconds += results_.seconds;
 }
 

@@ -111,6 +111,8 @@ class Executor {
   /// Runs `work` with the runner of the sequence's passes, while no pass runs on it.
   void run_alone(const std::function<void(Runner&)>& work);
   void remember(const PassSpec& spec, const Rows& rows);
+  /// Chooses the states of a pass of `spec` at `base`; one that leaves states leaves those of `written`.
+  void begin_pass(const PassSpec& spec, std::uint32_t base, std::uint32_t written);
 
   Worker& worker_;
   BatchScheduler::Client client_;

@@ -12,11 +12,15 @@ using kernels::KvLayout;
 using kernels::ResourceKind;
 
 std::vector<KvLayout> layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
-  if (kind == MemoryKind::recurrent) return {{.format = KvFormat::f32, .kv_heads = 1, .head_dim = recurrent_shape(config).record}};
-  const kernels::AttentionShape attention = attention_shape(config, shape);
-  std::vector<KvLayout> buffers{attention.cache(ResourceKind::k_cache), attention.cache(ResourceKind::v_cache)};
-  for (KvLayout& buffer : buffers) buffer.slots = 0;
-  return buffers;
+  if (kind == MemoryKind::full || kind == MemoryKind::sliding) {
+    const kernels::AttentionShape attention = attention_shape(config, shape);
+    std::vector<KvLayout> buffers{attention.cache(ResourceKind::k_cache), attention.cache(ResourceKind::v_cache)};
+    for (KvLayout& buffer : buffers) buffer.slots = 0;
+    return buffers;
+  }
+  const RecurrentShape recurrent = recurrent_shape(config);
+  const std::uint32_t floats = kind == MemoryKind::states ? recurrent.state / KV_PAGE : recurrent.record;
+  return {{.format = KvFormat::f32, .kv_heads = 1, .head_dim = floats}};
 }
 
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
@@ -43,7 +47,10 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
-  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
+    kinds_.push_back(memory_kind_of(config, shape.context, layer));
+    has_memory_.push_back(config.layers[layer].has_mixer());
+  }
 }
 
 namespace {
@@ -74,7 +81,7 @@ KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk:
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
-  const MemoryKind memory = kind_of(layer);
+  const MemoryKind memory = kind == ResourceKind::states ? MemoryKind::states : kind_of(layer);
   const std::vector<std::uint32_t>& layers = layers_[memory];
   const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
   return buffers_[memory].slices.at(layouts_[memory].size() * place + (kind == ResourceKind::v_cache ? 1 : 0));
@@ -87,9 +94,15 @@ KvLayout KvBuffers::layout(MemoryKind kind, std::size_t part, std::uint32_t slot
 }
 
 std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions) const {
+  if (!has_memory_.at(layer)) return 0;
   std::uint64_t bytes = 0;
   for (const KvLayout& buffer : layouts_[kind_of(layer)]) bytes += positions * buffer.position_bytes();
   return bytes;
+}
+
+std::uint64_t KvBuffers::state_bytes(std::uint32_t layer) const {
+  if (kind_of(layer) != MemoryKind::recurrent) return 0;
+  return KV_PAGE * layouts_[MemoryKind::states].front().position_bytes();
 }
 
 namespace {
@@ -157,6 +170,7 @@ std::uint32_t KvBytes::first_of(std::uint32_t layer) const {
 
 template <typename Visit>
 void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
+  if (!buffers_.has_memory_.at(layer)) return;
   const auto held = buffers_.hold();
   const MemoryKind kind = buffers_.kind_of(layer);
   const std::span<const std::uint32_t> pages = pages_[kind].pages;
@@ -175,6 +189,8 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
       if (layout.scale_bytes() > 0) visit_plane(cache, at + layout.scales_at(), layout.scale_bytes());
     }
   }
+  const std::uint64_t bytes = has_state() ? buffers_.state_bytes(layer) : 0;
+  if (bytes > 0) visit(buffers_.slice(ResourceKind::states, layer).part(pages_[MemoryKind::states].pages.front() * bytes, bytes));
 }
 
 void KvBytes::read(std::uint32_t layer, std::span<std::byte> to) {

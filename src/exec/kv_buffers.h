@@ -37,8 +37,8 @@ struct PageList {
 };
 using PageLists = ByKind<PageList>;
 
-/// The buffers that each layer of a kind has, without their slots: K and V, or records, which are laid out as the K of one head in 32-bit
-/// floats.
+/// The buffers that each layer of a kind has, without their slots: K and V, records, or states. A record, and of a state the part for a
+/// slot, are laid out as the K of one head in 32-bit floats.
 std::vector<kernels::KvLayout> layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
 
 /// Bytes of KvBuffers when they are created.
@@ -60,7 +60,7 @@ class KvBuffers : public PageStore {
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(mutex_); }
   /// Positions that the buffers have room for.
   const ByKind<std::uint32_t>& slots() const { return slots_; }
-  /// `kind`: k_cache or v_cache, of a recurrent layer records; `layer`: a local one.
+  /// `kind`: k_cache or v_cache, of a recurrent layer records or states; `layer`: a local one.
   vk::Slice slice(kernels::ResourceKind kind, std::uint32_t layer) const;
   /// Changes with the buffers: recordings that name older ones are invalid.
   std::uint64_t generation() const { return generation_; }
@@ -69,6 +69,9 @@ class KvBuffers : public PageStore {
   /// Bytes of `positions` positions of any layer of the model: K, then V; for each KV head the vectors and then, of quantised ones, their
   /// scales. Of a recurrent layer the records.
   std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions) const;
+
+  /// Bytes of a state of any layer of the model; 0 of layers without.
+  std::uint64_t state_bytes(std::uint32_t layer) const;
 
   void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
   void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
@@ -86,6 +89,7 @@ class KvBuffers : public PageStore {
   std::shared_ptr<vk::Device> device_;
   ByKind<std::vector<kernels::KvLayout>> layouts_;  ///< layer_buffers()
   std::vector<MemoryKind> kinds_;                   ///< by layer of the model
+  std::vector<bool> has_memory_;                    ///< the same: whether it has any
   ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
   ByKind<Buffers> buffers_;
@@ -94,12 +98,14 @@ class KvBuffers : public PageStore {
 };
 
 /// Keys and values of the first positions of a sequence as bytes on the host, bit by bit: the contents of conversation files. Released
-/// pages are left out. Not while the sequence runs a pass.
+/// pages are left out. Of a recurrent layer with states one of them follows its records. Not while the sequence runs a pass.
 class KvBytes {
  public:
-  /// Of `positions` positions in the pages `pages`.
+  /// Of `positions` positions in the pages `pages`; of states the slot that their list has, if it has one alone.
   KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions);
-  std::uint64_t layer_bytes(std::uint32_t layer) const { return buffers_.layer_bytes(layer, positions_ - first_of(layer)); }
+  std::uint64_t layer_bytes(std::uint32_t layer) const {
+    return buffers_.layer_bytes(layer, positions_ - first_of(layer)) + (has_state() ? buffers_.state_bytes(layer) : 0);
+  }
   void read(std::uint32_t layer, std::span<std::byte> to);
   /// The pages are not shared (PageTable::reserve).
   void write(std::uint32_t layer, std::span<const std::byte> from);
@@ -108,6 +114,7 @@ class KvBytes {
   /// Calls `visit(slice)` for each run of contiguous bytes, in order.
   template <typename Visit>
   void for_each_run(std::uint32_t layer, const Visit& visit) const;
+  bool has_state() const { return pages_[MemoryKind::states].pages.size() == 1; }
   /// The first position that the layer has.
   std::uint32_t first_of(std::uint32_t layer) const;
 

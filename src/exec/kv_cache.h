@@ -40,6 +40,7 @@ class KvPool {
 
  private:
   friend class PageTable;
+  friend class StateSlots;
   /// Takes `count` pages, with one reference each. Grows the pool if it has too few; throws out_of_memory if it cannot.
   void take(std::uint32_t count, std::vector<std::uint32_t>& pages);
   void copy(std::uint32_t from, std::uint32_t to);

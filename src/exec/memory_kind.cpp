@@ -37,13 +37,25 @@ std::uint32_t sliding_positions(const model::Config& config, const SequenceShape
   return shape.keeps_windows || most > all ? all : static_cast<std::uint32_t>(most);
 }
 
+bool has_states(const model::Config& config, std::uint32_t, std::uint32_t layer) {
+  return is_recurrent(config.layers[layer].mixer) && recurrent_shape(config).state > 0;
+}
+
+// Those of a sequence for each context that the cache has room for, and some for cached prefixes.
+std::uint32_t state_positions(const model::Config& config, const SequenceShape& shape) {
+  if (recurrent_shape(config).state == 0) return 0;
+  const std::uint32_t sequences = (full_positions(config, shape) + shape.context - 1) / shape.context;
+  return (4 * sequences + (shape.keeps_windows ? 4 : 0)) * KV_PAGE;
+}
+
 // A prefix ends at a page, and what its next token sees is in that page: with those at every `prefix_stride`th page, and at the ends of
 // prompts, a text with a cached prefix reads few of its tokens again.
 std::uint32_t recurrent_positions(const model::Config& config, const SequenceShape& shape) {
   const std::uint32_t window = recurrent_shape(config).window, all = full_positions(config, shape);
   if (window == 0) return 0;
   const std::uint64_t one_sequence = std::uint64_t{window} + rollback_margin + STEP_MAX_ROWS + 2 * KV_PAGE;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, one_sequence + (shape.keeps_windows ? all / prefix_stride : 0)));
+  const std::uint32_t of_prefixes = !shape.keeps_windows ? 0 : recurrent_shape(config).state > 0 ? 4 * KV_PAGE : all / prefix_stride;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, one_sequence + of_prefixes));
 }
 
 // Every text has pages of full layers, even if all layers have a window: their number is that of the text's pages.
@@ -68,7 +80,15 @@ constexpr ByKind<MemoryKindRow> kind_rows{
        .sparse_prefixes = true,
        .has_layer = has_records,
        .window = [](const model::Config& config, std::uint32_t) { return recurrent_shape(config).window; },
-       .initial_positions = recurrent_positions}}}};
+       .initial_positions = recurrent_positions},
+      // A text with a prefix goes on from the state after its last page.
+      {.pages_key = "recurrent_states",
+       .released_key = nullptr,
+       .by_chunks = false,
+       .sparse_prefixes = true,
+       .has_layer = has_states,
+       .window = [](const model::Config& config, std::uint32_t) { return recurrent_shape(config).state > 0 ? 2u : 0u; },
+       .initial_positions = state_positions}}}};
 
 }  // namespace
 

@@ -19,9 +19,10 @@ struct SequenceShape;
 enum class MemoryKind : std::uint8_t {
   full,       ///< keys and values of a text's positions
   sliding,    ///< keys and values of the positions that rows still see in layers with a sliding window
-  recurrent,  ///< records of the positions that the convolutions of recurrent layers still see
+  recurrent,  ///< records of the positions that the convolutions of recurrent layers still see, and of those after their states
+  states,     ///< states of recurrent layers: a page is a slot (StateSlots), and belongs to no positions
 };
-inline constexpr std::array memory_kinds{MemoryKind::full, MemoryKind::sliding, MemoryKind::recurrent};
+inline constexpr std::array memory_kinds{MemoryKind::full, MemoryKind::sliding, MemoryKind::recurrent, MemoryKind::states};
 
 /// A value of each kind.
 template <typename T>
@@ -50,7 +51,8 @@ struct MemoryKindRow {
   /// Cached prefixes have pages at some positions only, at which the reading of a text with such a prefix can begin: a position takes more
   /// memory than one of keys and values.
   bool sparse_prefixes;
-  /// Whether a layer has this kind in a context of `context` tokens. Each layer has one kind at most.
+  /// Whether a layer has this kind in a context of `context` tokens. Recurrent layers may have states besides records;
+  /// other layers have one kind.
   bool (*has_layer)(const model::Config& config, std::uint32_t context, std::uint32_t layer);
   /// Number of positions that a row sees, the row's own included, in the layer of the model where they are most; 0: all. Pages before them
   /// may be released.
@@ -68,7 +70,7 @@ void for_each_releasing_kind(const Visit& visit) {
   }
 }
 
-/// The kind of a layer in a context of `context` tokens; full for a layer without memory.
+/// The kind of a layer's positions in a context of `context` tokens; full for a layer without memory.
 MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer);
 /// The local layers with this kind, ascending.
 std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape);

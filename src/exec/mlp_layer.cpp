@@ -14,17 +14,19 @@ kernels::Activation kernel_activation(model::Activation activation) {
       return kernels::Activation::gated_silu;
     case model::Activation::gated_gelu:
       return kernels::Activation::gated_gelu;
+    case model::Activation::squared_relu:
+      return kernels::Activation::squared_relu;
     case model::Activation::gelu:
-    case model::Activation::squared_relu:  // not on devices yet (missing_on_devices)
       break;
   }
   return kernels::Activation::gelu;
 }
 
 void activate(PassDispatches& pass, const model::Mlp& mlp, const std::string& blk) {
-  const char* name = mlp.activation == model::Activation::gelu         ? "gelu"
-                     : mlp.activation == model::Activation::gated_gelu ? "geglu"
-                                                                       : "swiglu";
+  const char* name = mlp.activation == model::Activation::gelu           ? "gelu"
+                     : mlp.activation == model::Activation::gated_gelu   ? "geglu"
+                     : mlp.activation == model::Activation::squared_relu ? "squared_relu"
+                                                                         : "swiglu";
   pass.append(kernels::activate(pass.select(), kernel_activation(mlp.activation), mlp.width, pass.spec().bucket, blk + name));
 }
 
@@ -41,7 +43,7 @@ void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::
   } else if (own.gate_up) {
     pass.multiply(*own.gate_up, x, {ResourceKind::gate_up}, {.norm = norm}, blk + "ffn_gate_up");
     activate(pass, mlp, blk);
-  } else if (!own.gate && pass.fused()) {
+  } else if (!own.gate && pass.fused() && activation != kernels::Activation::squared_relu) {
     pass.multiply(*own.up, x, {ResourceKind::activated}, {.norm = norm, .bias_tensor = own.gate_up_bias, .activation = activation},
                   blk + "ffn_up");
   } else {

@@ -50,7 +50,8 @@ std::uint64_t argmax_partial(const Dimensions& d) {
 std::uint64_t state(const Dimensions& d) {
   std::uint64_t entries = 0;
   for (const MemoryKind kind : memory_kinds) {
-    if (initial_pages(kind, d.config, d.shape) > 0) entries = first_table_entry(kind, d.shape.context) + table_entries(d.shape.context);
+    if (initial_pages(kind, d.config, d.shape) == 0) continue;
+    entries = first_table_entry(kind, d.shape.context) + (kind == MemoryKind::states ? scan_entries : table_entries(d.shape.context));
   }
   return sizeof(abi::StepState) + entries * sizeof(std::uint32_t);
 }

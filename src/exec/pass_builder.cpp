@@ -32,6 +32,9 @@ class Pass {
     const bool back = spec_.direction == Direction::returning;
     if (!back && work.begins) start();
     const std::uint32_t first = std::max(spec_.layers.begin, begin), last = back ? first : std::min(spec_.layers.end, end);
+    if (!back && writes_states(spec_, context_.config, context_.sequence)) {
+      for (std::uint32_t layer = begin; layer < first; ++layer) advance_states(layer);
+    }
     for (std::uint32_t layer = first; layer < last; ++layer) {
       plan.layer_starts.push_back(pass_.size());
       append_layer(layer);
@@ -61,25 +64,30 @@ class Pass {
     if (spec_.kv_only) return std::visit([&](const auto& mixer) { append_store(pass_, slots_, layer, mixer); }, config.mixer);
     if (spec_.layers.runs_attention(layer)) {
       std::visit([&](const auto& mixer) { append_mixer(pass_, slots_, layer, mixer); }, config.mixer);
-      finish_sublayer(spec_.cosines != Cosines::none, layer, fmt::format("blk.{}.cosine", layer));
+      finish_sublayer(config.has_mixer(), spec_.cosines != Cosines::none, layer, fmt::format("blk.{}.cosine", layer));
     }
     if (spec_.layers.runs_mlp(layer)) {
       std::visit([&](const auto& feedforward) { append_feedforward(pass_, layer, feedforward); }, config.feedforward);
       // The cosines follow those of all mixers.
-      finish_sublayer(spec_.cosines == Cosines::all, context_.config.layer_count() + layer, fmt::format("blk.{}.ffn_cosine", layer));
+      finish_sublayer(config.has_feedforward(), spec_.cosines == Cosines::all, context_.config.layer_count() + layer,
+                      fmt::format("blk.{}.ffn_cosine", layer));
     }
     if (layer + 1 == spec_.keep_after) {
       pass_.append(kernels::keep_rows(context_.select, pass_.residual(), context_.config.width, spec_.bucket, "keep_rows"));
     }
   }
 
-  /// The residual stream continues after a mixer or feed-forward network; `index` is that of its cosine, if it is reduced.
-  void finish_sublayer(bool cosine, std::uint32_t index, const std::string& label) {
-    if (cosine) {
-      pass_.append(
-          kernels::cosine(context_.select, pass_.residual(), pass_.other_residual(), context_.config.width, spec_.bucket, index, label));
-    }
-    pass_.set_residual(pass_.other_residual());
+  /// The states of a layer before those of the pass.
+  void advance_states(std::uint32_t layer) {
+    std::visit([&](const auto& mixer) { append_advance(pass_, layer, mixer); }, context_.config.layers[layer].mixer);
+  }
+
+  /// The residual stream continues after a mixer or feed-forward network, as it is if the layer has none (`there`); `index` is that of its
+  /// cosine, if it is reduced.
+  void finish_sublayer(bool there, bool cosine, std::uint32_t index, const std::string& label) {
+    const Resource after = there ? pass_.other_residual() : pass_.residual();
+    if (cosine) pass_.append(kernels::cosine(context_.select, pass_.residual(), after, context_.config.width, spec_.bucket, index, label));
+    pass_.set_residual(after);
   }
 
   void output() {
@@ -144,6 +152,7 @@ kernels::AttentionShape attention_shape(const model::Config& config, const model
   shape.rope_halves = config.rope_pairs == model::RopePairs::halves;
   shape.scale = attention.scale;
   shape.softcap = attention.softcap;
+  shape.output_gate = attention.output_gate;
   return shape;
 }
 
@@ -156,7 +165,22 @@ namespace {
 RecurrentShape shape_of(const model::Config& config, const model::ShortConv& conv) {
   return {.input = 3 * config.width, .record = config.width, .output = config.width, .window = conv.kernel};
 }
-// The others do not run on devices yet (missing_on_devices).
+RecurrentShape shape_of(const model::Config&, const model::GatedDeltaNet& net) {
+  const std::uint32_t record = net.channels() + 2 * net.value_heads;
+  return {.input = net.value_width() + record,
+          .record = record,
+          .output = net.value_width(),
+          .window = net.kernel,
+          .state = kernels::state_floats(net.value_heads, net.key_dim, net.value_dim)};
+}
+RecurrentShape shape_of(const model::Config&, const model::Mamba2& mamba) {
+  const std::uint32_t record = mamba.channels() + mamba.heads;
+  return {.input = mamba.width() + record,
+          .record = record,
+          .output = mamba.width(),
+          .window = mamba.kernel,
+          .state = kernels::state_floats(mamba.heads, mamba.state_size, mamba.head_dim)};
+}
 template <typename Mixer>
 RecurrentShape shape_of(const model::Config&, const Mixer&) {
   return {};
@@ -165,9 +189,27 @@ RecurrentShape shape_of(const model::Config&, const Mixer&) {
 }  // namespace
 
 RecurrentShape recurrent_shape(const model::Config& config) {
-  const auto found = std::ranges::find_if(config.layers, [](const model::LayerConfig& layer) { return is_recurrent(layer.mixer); });
-  if (found == config.layers.end()) return {};
-  return std::visit([&](const auto& mixer) { return shape_of(config, mixer); }, found->mixer);
+  RecurrentShape all;
+  for (const model::LayerConfig& layer : config.layers) {
+    const RecurrentShape own = std::visit([&](const auto& mixer) { return shape_of(config, mixer); }, layer.mixer);
+    all = {.input = std::max(all.input, own.input),
+           .record = std::max(all.record, own.record),
+           .output = std::max(all.output, own.output),
+           .window = std::max(all.window, own.window),
+           .state = std::max(all.state, own.state)};
+  }
+  return all;
+}
+
+bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence) {
+  const LayerPlan& plan = spec.layers;
+  const std::uint32_t layers = config.layer_count();
+  if (spec.kv_only || spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
+  if (plan.begin > 0 && sequence.is_part_of(layers)) return false;
+  for (std::uint32_t layer = plan.begin; layer < layers; ++layer) {
+    if (is_recurrent(config.layers[layer].mixer) && !plan.runs_attention(layer)) return false;
+  }
+  return true;
 }
 
 PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,

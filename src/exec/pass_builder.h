@@ -34,11 +34,15 @@ kernels::AttentionShape attention_shape(const model::Config& config, const model
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
 
 /// Of the recurrent layers of a model, which are alike: floats of a row of what their input matrix gives, of a record, and of a row before
-/// their output matrix; positions that a row sees, its own included. All are 0 without such layers.
+/// their output matrix; positions that a row sees, its own included; floats of a slot of a layer's state, if it has one. All are 0 without
+/// such layers.
 struct RecurrentShape {
-  std::uint32_t input = 0, record = 0, output = 0, window = 0;
+  std::uint32_t input = 0, record = 0, output = 0, window = 0, state = 0;
 };
 RecurrentShape recurrent_shape(const model::Config& config);
+
+/// Whether a pass leaves the states of recurrent layers: all of these run in it, or precede it on its device. Passes of drafts do not.
+bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence);
 
 /// Entries of the page tables of one kind.
 constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIFY_ROWS * kernels::pages_for(context); }
@@ -46,6 +50,8 @@ constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIF
 constexpr std::uint32_t first_table_entry(MemoryKind kind, std::uint32_t context) {
   return static_cast<std::uint32_t>(kind) * table_entries(context);
 }
+/// Of MemoryKind::states: the slots of each sequence (StateSlots::pass).
+constexpr std::uint32_t scan_entries = STEP_VERIFY_ROWS * SCAN_WORDS;
 
 /// The work of a pass on a device with some of the layers. All are false if the device has none.
 struct StageWork {

@@ -59,6 +59,9 @@ class PassDispatches {
   std::vector<kernels::Dispatch> dispatches_;
 };
 
+/// The records of a recurrent layer.
+kernels::Records records_of(const PassContext& context, std::uint32_t layer);
+
 // Each kind of mixer has these three functions, each kind of feed-forward network the last one. Layers are those of the model.
 
 /// What a layer stores of the residual stream for later rows.
@@ -73,6 +76,11 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std:
 void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::GatedDeltaNet& net);
 void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Mamba2& mamba);
 inline void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const std::monostate&) {}
+/// Advances the states of a layer that precedes those of the pass.
+void append_advance(PassDispatches& pass, std::uint32_t layer, const model::GatedDeltaNet& net);
+void append_advance(PassDispatches& pass, std::uint32_t layer, const model::Mamba2& mamba);
+template <typename Stateless>
+void append_advance(PassDispatches&, std::uint32_t, const Stateless&) {}
 /// Moves what the rows of an accepted path have stored (PassBuilder::build_move).
 std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                              const model::Attention& attention);

@@ -71,6 +71,7 @@ vk::Slice Recordings::resolve(const kernels::Resource& resource) const {
     case Kind::k_cache:
     case Kind::v_cache:
     case Kind::records:
+    case Kind::states:
       return cache_.slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);

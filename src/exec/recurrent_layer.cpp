@@ -1,4 +1,4 @@
-// Recurrent mixers without dispatches: models with such layers run in the scalar reference alone.
+// The dispatches of recurrent mixers with states: model::GatedDeltaNet and model::Mamba2.
 #include <fmt/format.h>
 
 #include <type_traits>
@@ -10,49 +10,148 @@
 namespace skipstone::exec {
 namespace {
 
-[[noreturn]] void refuse(const char* what) { fail(Code::unsupported, "models with {} do not run on devices yet", what); }
+using kernels::ResourceKind;
+using kernels::ScanExtent;
 
-constexpr const char* name_of(const model::GatedDeltaNet&) { return "gated delta nets"; }
-constexpr const char* name_of(const model::Mamba2&) { return "Mamba-2 layers"; }
+const char* missing(const model::Attention&) { return nullptr; }
+const char* missing(const model::ShortConv&) { return nullptr; }
+// The kernels read four rows of a state at a time.
+const char* missing(const model::GatedDeltaNet& net) { return net.key_dim % 4 != 0 ? "gated delta nets of such heads" : nullptr; }
+const char* missing(const model::Mamba2& mamba) { return mamba.state_size % 4 != 0 ? "Mamba-2 layers of such states" : nullptr; }
+const char* missing(const std::monostate&) { return nullptr; }
 
-const char* missing(const model::LayerConfig& layer) {
-  const auto of_mixer = [](const auto& mixer) -> const char* {
-    using Part = std::decay_t<decltype(mixer)>;
-    if constexpr (std::is_same_v<Part, model::Attention>) return mixer.output_gate ? "gated attention" : nullptr;
-    if constexpr (std::is_same_v<Part, std::monostate>)
-      return "blocks without a mixer";
-    else if constexpr (std::is_same_v<Part, model::ShortConv>)
-      return nullptr;
-    else if constexpr (!std::is_same_v<Part, model::Attention>)
-      return name_of(mixer);
-  };
-  if (const char* what = std::visit(of_mixer, layer.mixer)) return what;
-  const auto* mlp = std::get_if<model::Mlp>(&layer.feedforward);
-  if (mlp == nullptr) return "blocks without a feed-forward network";
-  return mlp->activation == model::Activation::squared_relu ? "MLPs of squared ReLU" : nullptr;
+const model::LayerWeights& weights_of(const PassContext& context, std::uint32_t layer) { return context.weights.layers[layer]; }
+
+/// What all recurrent layers with states have alike.
+kernels::RecurrentScan scan_base(const PassContext& context, std::uint32_t layer) {
+  const RecurrentShape shape = recurrent_shape(context.config);
+  return {.records = records_of(context, layer),
+          .input = shape.input,
+          .record_first = shape.input - shape.record,
+          .scans = first_table_entry(MemoryKind::states, context.sequence.context)};
+}
+
+kernels::RecurrentScan scan_of(const PassContext& context, std::uint32_t layer, const model::GatedDeltaNet& net) {
+  const auto& own = std::get<model::GatedDeltaNetWeights>(weights_of(context, layer).mixer);
+  kernels::RecurrentScan scan = scan_base(context, layer);
+  scan.heads = net.value_heads;
+  scan.key_heads = net.key_heads;
+  scan.key_dim = net.key_dim;
+  scan.value_dim = net.value_dim;
+  scan.tiled_heads = net.tiled_heads;
+  scan.kernel = net.kernel;
+  scan.k = net.key_width();
+  scan.v = 2 * net.key_width();
+  scan.rates = net.channels();
+  scan.taps = own.taps;
+  scan.dt_bias = own.dt_bias;
+  scan.decay_rate = own.decay_rate;
+  return scan;
+}
+
+kernels::RecurrentScan scan_of(const PassContext& context, std::uint32_t layer, const model::Mamba2& mamba) {
+  const auto& own = std::get<model::Mamba2Weights>(weights_of(context, layer).mixer);
+  kernels::RecurrentScan scan = scan_base(context, layer);
+  scan.delta = false;
+  scan.heads = mamba.heads;
+  scan.key_heads = mamba.groups;
+  scan.key_dim = mamba.state_size;
+  scan.value_dim = mamba.head_dim;
+  scan.tiled_heads = false;
+  scan.kernel = mamba.kernel;
+  scan.k = mamba.width();
+  scan.q = mamba.width() + mamba.groups * mamba.state_size;
+  scan.rates = mamba.channels();
+  scan.taps = own.taps;
+  scan.taps_bias = own.taps_bias;
+  scan.dt_bias = own.dt_bias;
+  scan.decay_rate = own.decay_rate;
+  scan.skip = own.skip;
+  return scan;
+}
+
+kernels::GatedNorm norm_of(const PassContext& context, std::uint32_t layer, const model::GatedDeltaNet& net) {
+  const auto& own = std::get<model::GatedDeltaNetWeights>(weights_of(context, layer).mixer);
+  return {.part = net.value_dim, .width = net.value_width(), .weight = own.norm};
+}
+
+kernels::GatedNorm norm_of(const PassContext& context, std::uint32_t layer, const model::Mamba2& mamba) {
+  const auto& own = std::get<model::Mamba2Weights>(weights_of(context, layer).mixer);
+  return {.gate_first = true, .part = mamba.group_width(), .width = mamba.width(), .weight = own.norm};
+}
+
+/// `own`: the layer's weights.
+template <typename Weights, typename Mixer>
+void store(PassDispatches& pass, std::uint32_t layer, const Weights& own, const Mixer& mixer) {
+  const PassContext& context = pass.context();
+  const PassSpec& spec = pass.spec();
+  const std::string blk = fmt::format("blk.{}.", layer);
+  const auto [x, norm] = pass.normalise(weights_of(context, layer).attention_norm, blk + "attn_norm");
+  for (const model::Projection& p : own.in) {
+    pass.multiply(p.matrix, x, {ResourceKind::qkv}, {.norm = norm, .y_first = p.first, .y_width = recurrent_shape(context.config).input},
+                  blk + p.name);
+  }
+  const ScanExtent extent = !writes_states(spec, context.config, context.sequence) ? ScanExtent::draft
+                            : spec.prompt                                          ? ScanExtent::prompt
+                                                                                   : ScanExtent::rows;
+  pass.append(kernels::recurrent_scan(pass.select(), scan_of(context, layer, mixer), extent, spec.bucket, blk + "scan", spec.tree));
+}
+
+template <typename Weights, typename Mixer>
+void mix(PassDispatches& pass, std::uint32_t layer, const Weights& own, const Mixer& mixer) {
+  store(pass, layer, own, mixer);
+  const model::LayerWeights& weights = weights_of(pass.context(), layer);
+  const std::string blk = fmt::format("blk.{}.", layer);
+  kernels::GatedNorm norm = norm_of(pass.context(), layer, mixer);
+  norm.input = recurrent_shape(pass.config()).input;
+  norm.epsilon = pass.config().norm_epsilon;
+  pass.append(kernels::gated_norm(pass.select(), norm, pass.spec().bucket, blk + "gated_norm"));
+  pass.add_to_residual({own.out, {ResourceKind::recurrent}, {}, weights.attention_post_norm, blk + "ssm_out", blk + "post_attention_norm"});
+}
+
+template <typename Mixer>
+void advance(PassDispatches& pass, std::uint32_t layer, const Mixer& mixer) {
+  pass.append(kernels::recurrent_scan(pass.select(), scan_of(pass.context(), layer, mixer), ScanExtent::advance, pass.spec().bucket,
+                                      fmt::format("blk.{}.advance", layer)));
+}
+
+std::vector<kernels::Dispatch> move(const PassContext& context, std::uint32_t layer) {
+  return {kernels::move_records(context.select, records_of(context, layer), fmt::format("blk.{}.move_records", layer))};
 }
 
 }  // namespace
 
 const char* missing_on_devices(const model::Config& config) {
   for (const model::LayerConfig& layer : config.layers) {
-    if (const char* what = missing(layer)) return what;
+    if (const char* what = std::visit([](const auto& mixer) { return missing(mixer); }, layer.mixer)) return what;
   }
   return nullptr;
 }
 
-void append_store(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::GatedDeltaNet& net) { refuse(name_of(net)); }
-void append_store(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::Mamba2& mamba) { refuse(name_of(mamba)); }
-
-void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::GatedDeltaNet& net) { refuse(name_of(net)); }
-void append_mixer(PassDispatches&, const ByKind<std::uint32_t>&, std::uint32_t, const model::Mamba2& mamba) { refuse(name_of(mamba)); }
-
-std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t,
-                                             const model::GatedDeltaNet& net) {
-  refuse(name_of(net));
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint32_t layer, const model::GatedDeltaNet& net) {
+  store(pass, layer, std::get<model::GatedDeltaNetWeights>(weights_of(pass.context(), layer).mixer), net);
 }
-std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t, const model::Mamba2& mamba) {
-  refuse(name_of(mamba));
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint32_t layer, const model::Mamba2& mamba) {
+  store(pass, layer, std::get<model::Mamba2Weights>(weights_of(pass.context(), layer).mixer), mamba);
+}
+
+void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint32_t layer, const model::GatedDeltaNet& net) {
+  mix(pass, layer, std::get<model::GatedDeltaNetWeights>(weights_of(pass.context(), layer).mixer), net);
+}
+void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint32_t layer, const model::Mamba2& mamba) {
+  mix(pass, layer, std::get<model::Mamba2Weights>(weights_of(pass.context(), layer).mixer), mamba);
+}
+
+void append_advance(PassDispatches& pass, std::uint32_t layer, const model::GatedDeltaNet& net) { advance(pass, layer, net); }
+void append_advance(PassDispatches& pass, std::uint32_t layer, const model::Mamba2& mamba) { advance(pass, layer, mamba); }
+
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
+                                             const model::GatedDeltaNet&) {
+  return move(context, layer);
+}
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
+                                             const model::Mamba2&) {
+  return move(context, layer);
 }
 
 }  // namespace skipstone::exec

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/kv_cache.h"
+#include "exec/state_slots.h"
 
 namespace skipstone::exec {
 
@@ -50,7 +50,8 @@ class SequenceMemory {
   explicit SequenceMemory(KvCache& cache);
 
   /// Makes the positions from `first` to before `end` writable (PageTable::reserve). Releases what rows from `first` - rollback_margin on
-  /// do not see; with `keep_all`, nothing. Throws out_of_memory, and internal if pages that the rows see were released (is_complete).
+  /// do not see; with `keep_all`, nothing. Of recurrent layers with states it keeps what their states need instead. Throws out_of_memory,
+  /// and internal if pages that the rows see were released (is_complete).
   void reserve(std::uint32_t first, std::uint32_t end, bool keep_all = false);
   /// Whether the pages that a row at `position` sees are there, if the text up to it is.
   bool is_complete(std::uint32_t position) const;
@@ -61,17 +62,27 @@ class SequenceMemory {
   /// The memory of the first `positions` positions, shared with this one.
   SequenceMemory snapshot(std::uint32_t positions) const;
   /// The memory, which is empty, gets room for `positions` positions of a saved sequence, without the leading pages that were released
-  /// when it was saved. KvBytes writes the contents.
-  void restore(const ByKind<std::uint32_t>& released, std::uint32_t positions);
+  /// when it was saved. `state`: the position of its only state, 0 for none. KvBytes writes the contents.
+  void restore(const ByKind<std::uint32_t>& released, std::uint32_t positions, std::uint32_t state);
+
+  /// Chooses the states of a pass at `position`, which leaves one of `written` (StateSlots::begin_pass); lists() then has them.
+  void begin_pass(std::uint32_t position, std::optional<std::uint32_t> written);
+  StateSlots& states() { return states_; }
+  const StateSlots& states() const { return states_; }
 
   PageTable& table(MemoryKind kind) { return tables_[kind]; }
-  /// The pages as passes read them.
+  /// The pages as passes read them; of states StateSlots::pass.
   PageLists lists() const;
   KvCache& cache() const { return *cache_; }
 
  private:
+  /// The first page that a row at `position` needs; that is kept for it, and for those that a text may be rolled back to.
+  std::uint32_t first_page(MemoryKind kind, std::uint32_t position) const;
+  std::uint32_t first_kept(MemoryKind kind, std::uint32_t position) const;
+
   KvCache* cache_;
-  ByKind<PageTable> tables_;
+  ByKind<PageTable> tables_;  ///< none of MemoryKind::states
+  StateSlots states_;
 };
 
 }  // namespace skipstone::exec

@@ -4,15 +4,13 @@
 #include "exec/pass_dispatches.h"
 
 namespace skipstone::exec {
-namespace {
-
 using kernels::ResourceKind;
 
 kernels::Records records_of(const PassContext& context, std::uint32_t layer) {
-  return {.layer = layer, .width = context.config.width, .tables = first_table_entry(MemoryKind::recurrent, context.sequence.context)};
+  return {.layer = layer,
+          .width = recurrent_shape(context.config).record,
+          .tables = first_table_entry(MemoryKind::recurrent, context.sequence.context)};
 }
-
-}  // namespace
 
 // One kernel stores records and convolves them: where records are all that is needed, its output is not read.
 void append_store(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint32_t layer, const model::ShortConv& conv) {

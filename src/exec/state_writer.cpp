@@ -1,6 +1,7 @@
 #include "exec/state_writer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/status.h"
 
@@ -18,8 +19,18 @@ std::uint32_t StateWriter::table_of(const PageLists& pages, std::uint32_t sequen
       if (table[i] != slot) table[i] = slot;
     }
   };
-  for (const MemoryKind kind : memory_kinds) write(first_table_entry(kind, model_.shape.context) + first, pages[kind].pages);
+  for (const MemoryKind kind : memory_kinds) {
+    if (kind != MemoryKind::states) write(first_table_entry(kind, model_.shape.context) + first, pages[kind].pages);
+  }
+  write_states(pages[MemoryKind::states].pages, sequence);
   return first;
+}
+
+void StateWriter::write_states(std::span<const std::uint32_t> scan, std::uint32_t sequence) {
+  const std::uint32_t at = first_table_entry(MemoryKind::states, model_.shape.context) + sequence * SCAN_WORDS;
+  if (buffers_.pages().size() <= at) return;  // the model has no states
+  constexpr std::array<std::uint32_t, SCAN_WORDS> none{SCAN_NONE, 0, SCAN_NONE};
+  std::ranges::copy(scan.size() == SCAN_WORDS ? scan : std::span<const std::uint32_t>(none), buffers_.pages().subspan(at).begin());
 }
 
 void StateWriter::write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket) {

@@ -25,6 +25,8 @@ class StateWriter {
   void write_first_row(const PageLists& pages);
 
  private:
+  /// `scan`: StateSlots::pass of the sequence; else a state of zeros.
+  void write_states(std::span<const std::uint32_t> scan, std::uint32_t sequence);
   void write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket);
   void write_paths(std::uint32_t first, const Rows& rows);
   void write_requests(std::span<const SequenceRows> sequences);

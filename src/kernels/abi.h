@@ -17,7 +17,9 @@
 #include "abi/cosine.h"
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
+#include "abi/gated_norm.h"
 #include "abi/half_rows.h"
+#include "abi/head_gate.h"
 #include "abi/head_norm.h"
 #include "abi/keep_rows.h"
 #include "abi/kv_cache.h"
@@ -27,6 +29,7 @@
 #include "abi/move_kv.h"
 #include "abi/norm.h"
 #include "abi/random_fill.h"
+#include "abi/recurrent_scan.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
 #include "abi/short_conv.h"
@@ -62,6 +65,9 @@ SK_KERNEL_ABI(MatmulCoopmat, MATMUL_COOPMAT)
 SK_KERNEL_ABI(HalfRows, HALF_ROWS)
 SK_KERNEL_ABI(RopeStore, ROPE_STORE)
 SK_KERNEL_ABI(ShortConv, SHORT_CONV)
+SK_KERNEL_ABI(RecurrentScan, RECURRENT_SCAN)
+SK_KERNEL_ABI(GatedNorm, GATED_NORM)
+SK_KERNEL_ABI(HeadGate, HEAD_GATE)
 SK_KERNEL_ABI(Attention, ATTENTION)
 SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)
 SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)

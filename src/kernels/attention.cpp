@@ -76,7 +76,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                 {{ResourceKind::v_cache, layer.index}, Access::read_write}};
   d.push =
       bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
-                               q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables});
+                               q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables, shape.q_step()});
   const std::uint32_t invocations =
       shape.heads * shape.head_dim / 4 + stores(shape.cache(ResourceKind::k_cache)) + stores(shape.cache(ResourceKind::v_cache));
   d.groups = {(invocations + select.tuning().lanes * rounds - 1) / (select.tuning().lanes * rounds), rows, 1};
@@ -139,6 +139,18 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   merge.groups = {shape.heads, rows, 1};
   merge.label = label + ".merge";
   return {std::move(split), std::move(merge)};
+}
+
+Dispatch head_gate(const Selector& select, const AttentionShape& shape, std::uint32_t rows, const std::string& label) {
+  const std::uint32_t lanes = select.tuning().lanes, width = shape.heads * shape.head_dim;
+  Dispatch d;
+  d.kernel = KernelId::head_gate;
+  d.constants = words(abi::HeadGateSpec{lanes});
+  d.operands = {{{ResourceKind::qkv}, Access::read}, {{ResourceKind::attended}, Access::read_write}};
+  d.push = bytes(abi::HeadGatePush{width, shape.head_dim, padded(shape.qkv_width()), q_stride(shape)});
+  d.groups = {(width + lanes - 1) / lanes, rows, 1};
+  d.label = label;
+  return d;
 }
 
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label) {

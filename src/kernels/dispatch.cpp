@@ -12,6 +12,7 @@ constexpr const char* names[] = {"weight",
                                  "k_cache",
                                  "v_cache",
                                  "records",
+                                 "states",
                                  "residual",
                                  "kept",
                                  "normed",
@@ -43,8 +44,18 @@ constexpr const char* names[] = {"weight",
 static_assert(std::size(names) == resource_kinds);
 
 bool indexed(ResourceKind kind) {
-  return kind == ResourceKind::weight || kind == ResourceKind::k_cache || kind == ResourceKind::v_cache || kind == ResourceKind::records ||
-         kind == ResourceKind::residual || kind == ResourceKind::scratch;
+  switch (kind) {
+    case ResourceKind::weight:
+    case ResourceKind::k_cache:
+    case ResourceKind::v_cache:
+    case ResourceKind::records:
+    case ResourceKind::states:
+    case ResourceKind::residual:
+    case ResourceKind::scratch:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace

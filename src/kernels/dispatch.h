@@ -20,6 +20,7 @@ enum class ResourceKind : std::uint8_t {
   k_cache,
   v_cache,   ///< index: layer
   records,   ///< of recurrent layers; index: layer
+  states,    ///< of recurrent layers; index: layer
   residual,  ///< index 0 or 1: the residual stream and its other half of the ping-pong
   kept,      ///< saved hidden states: the residual stream after a pass's first layers, one row per row of the round
   normed,

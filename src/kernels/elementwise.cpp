@@ -45,7 +45,8 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
   d.operands = {{{ResourceKind::qkv}, Access::read_write},
                 {{ResourceKind::weight, norm.q_weight}, Access::read},
                 {{ResourceKind::weight, norm.k_weight}, Access::read}};
-  d.push = bytes(abi::HeadNormPush{norm.q_parts, norm.q_length, norm.k_length, norm.stride, norm.epsilon});
+  d.push = bytes(abi::HeadNormPush{norm.q_parts, norm.q_step != 0 ? norm.q_step : norm.q_length, norm.q_length, norm.k_length, norm.stride,
+                                   norm.epsilon});
   d.groups = {norm.q_parts + norm.k_parts, rows, 1};
   d.label = label;
   return d;
@@ -54,9 +55,10 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::swiglu;
-  d.constants = words(abi::SwigluSpec{select.tuning().lanes, activation == Activation::gelu         ? std::uint32_t{SWIGLU_GELU}
-                                                             : activation == Activation::gated_gelu ? std::uint32_t{SWIGLU_GELU_GATE}
-                                                                                                    : std::uint32_t{SWIGLU_SILU_GATE}});
+  d.constants = words(abi::SwigluSpec{select.tuning().lanes, activation == Activation::gelu           ? std::uint32_t{SWIGLU_GELU}
+                                                             : activation == Activation::squared_relu ? std::uint32_t{SWIGLU_SQUARED_RELU}
+                                                             : activation == Activation::gated_gelu   ? std::uint32_t{SWIGLU_GELU_GATE}
+                                                                                                      : std::uint32_t{SWIGLU_SILU_GATE}});
   if (activation == Activation::gated_silu) d.constants.pop_back();  // the shader's own
   d.operands = {{{ResourceKind::gate_up}, Access::read}, {{ResourceKind::activated}, Access::write}};
   d.push = bytes(abi::SwigluPush{n, padded(is_gated(activation) ? 2 * n : n), padded(n)});

@@ -55,6 +55,7 @@ std::uint32_t epilogue_of(const MatvecFusion& fusion) {
       return MATVEC_GEGLU;
     case Activation::gelu:
       return MATVEC_GELU;
+    case Activation::squared_relu:
     case Activation::none:
       break;
   }

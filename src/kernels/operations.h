@@ -66,6 +66,7 @@ struct HeadNorm {
   std::uint32_t q_weight = 0, k_weight = 0;  ///< tensors
   std::uint32_t q_parts = 0, k_parts = 0, q_length = 0, k_length = 0, stride = 0;
   float epsilon = 0.0f;
+  std::uint32_t q_step = 0;  ///< floats from a part of Q to the next one; 0: q_length
 };
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label);
 
@@ -74,8 +75,9 @@ struct MatvecNorm {
   float epsilon = 0.0f;
 };
 
-/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu.
-enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu };
+/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu; max(x, 0)^2, which matrices do not
+/// do themselves.
+enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu, squared_relu };
 constexpr bool is_gated(Activation activation) { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
 
 /// Additional operations of a multiplication.
@@ -139,10 +141,12 @@ struct AttentionShape {
   std::uint32_t tables = 0;  ///< first entry of the layer's page tables
   KvFormats kv_format = KvFormat::f16;
   bool rope_halves = false;
-  float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
-  float softcap = 0.0f;  ///< that scores are kept below; 0: none
+  bool output_gate = false;  ///< in qkv each head of Q is followed by as many gates of its output
+  float scale = 0.0f;        ///< of scores; 0: 1 / sqrt(head_dim)
+  float softcap = 0.0f;      ///< that scores are kept below; 0: none
   std::uint32_t group() const { return heads / kv_heads; }
-  std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  std::uint32_t q_step() const { return output_gate ? 2 * head_dim : head_dim; }  ///< from a head of Q to the next one in qkv
+  std::uint32_t qkv_width() const { return heads * q_step() + 2 * kv_heads * head_dim; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
@@ -173,6 +177,8 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                                 const std::string& label, Keys keys = Keys::text);
+/// attended *= sigmoid(gates in qkv), of a shape with gates.
+Dispatch head_gate(const Selector& select, const AttentionShape& shape, std::uint32_t rows, const std::string& label);
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label);
 
@@ -193,6 +199,41 @@ struct ShortConv {
 };
 /// `tree`: rows follow their parents, not each other.
 Dispatch short_conv(const Selector& select, const ShortConv& conv, std::uint32_t rows, const std::string& label, bool tree = false);
+
+/// A recurrent layer with states (shaders/recurrent_scan.comp). Records begin at `record_first` of a row of qkv; q, k, v and rates at these
+/// floats of a record.
+struct RecurrentScan {
+  Records records;
+  bool delta = true;  ///< the gated delta rule; else Mamba-2
+  std::uint32_t heads = 0, key_heads = 0, key_dim = 0, value_dim = 0;
+  bool tiled_heads = true;  ///< value head h has key head h % key_heads; else neighbours share one
+  std::uint32_t kernel = 0;
+  std::uint32_t input = 0, record_first = 0;  ///< floats of a row of qkv
+  std::uint32_t q = 0, k = 0, v = 0, rates = 0;
+  std::uint32_t taps = 0, dt_bias = 0, decay_rate = 0;     ///< tensors
+  std::optional<std::uint32_t> taps_bias = {}, skip = {};  ///< tensors; of Mamba-2
+  std::uint32_t scans = 0;                                 ///< first entry of the sequences' slots among the page tables
+
+  std::uint32_t width() const { return heads * value_dim; }  ///< of a row of outputs
+};
+/// Floats of a slot with the state of a layer, which are whole pages of a cache of records.
+constexpr std::uint32_t state_floats(std::uint32_t heads, std::uint32_t key_dim, std::uint32_t value_dim) {
+  return (heads * key_dim * value_dim + 4 * KV_PAGE - 1) / (4 * KV_PAGE) * (4 * KV_PAGE);
+}
+/// What a scan does: it replays, and computes rows of decoding or of a prompt; it replays alone; it computes rows of a draft, and writes no
+/// state (shaders/abi/recurrent_scan.h).
+enum class ScanExtent : std::uint32_t { rows, prompt, advance, draft };
+/// qkv, records and states -> recurrent, records and states.
+Dispatch recurrent_scan(const Selector& select, const RecurrentScan& scan, ScanExtent extent, std::uint32_t rows, const std::string& label,
+                        bool tree = false);
+/// recurrent, normalised by parts of `part` floats and gated by the first floats of the rows of qkv (shaders/gated_norm.comp).
+struct GatedNorm {
+  bool gate_first = false;
+  std::uint32_t part = 0, width = 0, input = 0;  ///< floats of a part, of a row, of a row of qkv
+  std::uint32_t weight = 0;                      ///< tensor
+  float epsilon = 0.0f;
+};
+Dispatch gated_norm(const Selector& select, const GatedNorm& norm, std::uint32_t rows, const std::string& label);
 
 /// gate_up -> activated, n outputs a row.
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);

@@ -23,6 +23,8 @@ std::vector<Case> all_cases(const Scope& scope) {
                             attention_cases,
                             attention_prefill_cases,
                             short_conv_cases,
+                            recurrent_scan_cases,
+                            head_gate_cases,
                             swiglu_cases,
                             keep_rows_cases,
                             move_kv_cases,

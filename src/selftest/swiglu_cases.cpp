@@ -26,6 +26,7 @@ double swiglu_tolerance(float gate, float up, float wanted) {
 
 double tolerance_of(Activation activation, float gate, float up, float wanted) {
   if (activation == Activation::gated_silu) return swiglu_tolerance(gate, up, wanted);
+  if (activation == Activation::squared_relu) return epsilon * std::abs(static_cast<double>(wanted)) + smallest;
   const double error = gelu_error(static_cast<double>(gate));
   if (activation == Activation::gelu) return error + smallest;
   return error * std::abs(static_cast<double>(up)) + epsilon * std::abs(static_cast<double>(wanted)) + smallest;
@@ -34,6 +35,10 @@ double tolerance_of(Activation activation, float gate, float up, float wanted) {
 void expected_row(Activation activation, std::span<const float> gate, std::span<const float> up, std::vector<float>& wanted) {
   if (activation == Activation::gated_silu) return ref::swiglu(gate, up, wanted);
   if (activation == Activation::gated_gelu) return ref::geglu(gate, up, wanted);
+  if (activation == Activation::squared_relu) {
+    std::ranges::transform(gate, wanted.begin(), [](float x) { return std::max(x, 0.0f) * std::max(x, 0.0f); });
+    return;
+  }
   for (std::size_t i = 0; i < gate.size(); ++i) wanted[i] = static_cast<float>(ref::gelu(static_cast<double>(gate[i])));
 }
 
@@ -67,7 +72,10 @@ std::string check(Bench& bench, Activation activation, std::uint32_t n, std::uin
 }
 
 const char* to_string(Activation activation) {
-  return activation == Activation::gelu ? " gelu" : activation == Activation::gated_gelu ? " gelu gate" : "";
+  return activation == Activation::gelu           ? " gelu"
+         : activation == Activation::gated_gelu   ? " gelu gate"
+         : activation == Activation::squared_relu ? " squared relu"
+                                                  : "";
 }
 
 void add(std::vector<Case>& cases, Activation activation, std::uint32_t n, std::uint32_t rows, float size) {
@@ -79,7 +87,7 @@ void add(std::vector<Case>& cases, Activation activation, std::uint32_t n, std::
 
 std::vector<Case> swiglu_cases(const Scope& scope) {
   std::vector<Case> cases;
-  for (const Activation activation : {Activation::gated_silu, Activation::gated_gelu, Activation::gelu}) {
+  for (const Activation activation : {Activation::gated_silu, Activation::gated_gelu, Activation::gelu, Activation::squared_relu}) {
     add(cases, activation, 172, 5, 10.0f);
     if (scope.depth == Depth::quick) continue;
     add(cases, activation, 1, 1, 1.0f);

@@ -39,7 +39,7 @@ struct Family {
 /// All that there are, and variants of theirs.
 std::vector<Family> families() {
   std::vector<Family> all;
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     all.push_back({std::string(row.name), fixtures::tiny_family(row.name), 128});
     if (row.name == "llama") {  // a window on all layers (Mistral)
       all.push_back(all.back());

@@ -142,7 +142,7 @@ TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {
 }
 
 // Gemma 2 has windows, norms after sublayers and soft caps; Qwen 2 biases; Phi-3 other layouts of its tensors.
-INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "phi3", "lfm2"));
+INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "phi3", "lfm2", "qwen35"));
 
 TEST_F(Stages, OfBundledModelsGiveTheTextsOfOneDevice) {
   if (slow) GTEST_SKIP() << fixtures::left_to_the_sweep;
@@ -224,7 +224,7 @@ TEST_F(Stages, OfTwoDriversSayThatTextsMayDiffer) {
 }
 
 TEST_F(Stages, RowsHaveTheLogitsOfOneDevice) {
-  for (const char* family : {"llama", "gemma2", "lfm2"}) {
+  for (const char* family : {"llama", "gemma2", "lfm2", "qwen35"}) {
     const std::string file = tiny(family);
     std::vector<std::vector<float>> logits, hidden;
     for (const std::uint32_t stages : {1u, 3u}) {
@@ -263,7 +263,7 @@ TEST_F(Stages, ConversationsAreForkedTakenBackAndSaved) {
     add(other, {11});
     return text;
   };
-  for (const char* family : {"gemma2", "lfm2"}) {
+  for (const char* family : {"gemma2", "lfm2", "qwen35"}) {
     const Tokens one = run(family, 1);
     EXPECT_EQ(run(family, 2), one) << family;
     EXPECT_EQ(run(family, 3), one) << family;

@@ -56,7 +56,8 @@ class WindowPages : public testing::TestWithParam<const char*> {
   }
 
   static exec::MemoryKind releasing() {
-    return std::string_view(GetParam()) == "lfm2" ? exec::MemoryKind::recurrent : exec::MemoryKind::sliding;
+    const std::string_view family = GetParam();
+    return family == "lfm2" || family == "granitehybrid" ? exec::MemoryKind::recurrent : exec::MemoryKind::sliding;
   }
   static exec::KvPool::Use released(const std::shared_ptr<Engine>& engine) {
     return engine->state().passes->cache().pool(releasing()).use();
@@ -148,7 +149,7 @@ TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
   EXPECT_EQ(open(engine)->generate(random_text(300, 1), 5, {}).tokens, session->generate(random_text(300, 1), 5, {}).tokens);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3", "lfm2"));
+INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3", "lfm2", "granitehybrid"));
 
 }  // namespace
 }  // namespace skipstone::engine

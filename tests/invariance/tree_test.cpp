@@ -90,7 +90,7 @@ TEST_P(TreesOf, EveryBranchHasTheBitsOfStraightDecoding) {
 
 TEST(Trees, AreTheSameInEveryFamily) {
   if (slow) GTEST_SKIP() << fixtures::left_to_the_sweep << "; kernel_test has trees, windows and softcaps";
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     DeviceModel model(tiny_family(row.name), KvFormat::f16);
     Tried tried;

@@ -155,16 +155,22 @@ struct FamilyLayer {
   std::string_view dispatches;
   std::string_view output = "output output.merge";
   std::string_view recurrent = "";  ///< a layer without attention
+  std::string_view mlp = "";        ///< a layer without a mixer
 };
 constexpr FamilyLayer family_layers[] = {
     {"exaone4", qk_and_post_norms},
     {"gemma2", post_norms},
     {"gemma3", qk_and_post_norms},
     {"glm4", post_norms},
+    {"granitehybrid", llama_layer, "output output.merge", "ssm_in scan gated_norm ssm_out ffn_gate_up ffn_down"},
     {"lfm2", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down", "output output.merge",
      "shortconv_in short_conv shortconv_out ffn_gate_up ffn_down"},
+    {"nemotron_h", "attn_qkv rope_store attention attention.merge attn_output", "output output.merge", "ssm_in scan gated_norm ssm_out",
+     "ffn_up squared_relu ffn_down"},
     {"olmo2", qk_and_post_norms},
     {"qwen3", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down"},
+    {"qwen35", "attn_qkv qk_norm rope_store attention attention.merge head_gate attn_output ffn_gate_up ffn_down", "output output.merge",
+     "ssm_gate_qkv_beta_alpha scan gated_norm ssm_out ffn_gate_up ffn_down"},
     {"starcoder2", "attn_norm attn_qkv rope_store attention attention.merge attn_output ffn_norm ffn_up ffn_down",
      "output_norm output output.merge"},
 };
@@ -175,7 +181,7 @@ std::string without_rotation(std::string layer) {
 }
 
 TEST(PlanProperties, OfAllFamilies) {
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     const auto* own = std::ranges::find(family_layers, row.name, &FamilyLayer::family);
     const FamilyLayer wanted = own == std::end(family_layers) ? FamilyLayer{row.name, llama_layer} : *own;
@@ -186,8 +192,9 @@ TEST(PlanProperties, OfAllFamilies) {
     ASSERT_EQ(plan.layer_starts.size(), layers + 1);
     EXPECT_EQ(labels(std::span(plan.dispatches).first(plan.layer_starts.front())), "embed");
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
-      const auto* attention = std::get_if<model::Attention>(&plans.config().layers[layer].mixer);
-      const std::string text(attention != nullptr ? wanted.dispatches : wanted.recurrent);
+      const model::LayerConfig& config = plans.config().layers[layer];
+      const auto* attention = std::get_if<model::Attention>(&config.mixer);
+      const std::string text(attention != nullptr ? wanted.dispatches : config.has_mixer() ? wanted.recurrent : wanted.mlp);
       EXPECT_EQ(labels(plan, layer), attention == nullptr || attention->rotates ? text : without_rotation(text)) << layer;
     }
     EXPECT_EQ(labels(plan, layers), wanted.output);
@@ -198,7 +205,7 @@ TEST(PlanProperties, OfAllFamilies) {
     }
     expect_residual_stream(plan);
     expect_weights_read(plans, plan);
-    if (wanted.dispatches == llama_layer) {
+    if (wanted.dispatches == llama_layer && wanted.recurrent.empty()) {
       EXPECT_EQ(kernels_of(plan), (std::map<std::string, int>{{"argmax_merge", 1},
                                                               {"attention", all},
                                                               {"attention_merge", all},
@@ -210,7 +217,7 @@ TEST(PlanProperties, OfAllFamilies) {
 }
 
 TEST(PlanProperties, OfFamiliesInPromptsAndDrafts) {
-  for (const model::Architecture& row : fixtures::device_families()) {
+  for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     for (const vk::Caps& caps : {lavapipe_like(), nvidia_like()}) {
       const Plans plans(tiny_of(row), caps);
