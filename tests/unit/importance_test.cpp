@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convert/input_statistics.h"
+#include "edited_model.h"
 #include "importance_fixture.h"
 #include "ref/model.h"
 #include "ref/operations.h"
