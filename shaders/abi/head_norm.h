@@ -7,5 +7,6 @@
 #define HEAD_NORM_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
 // q_parts: vectors of q_length that Q is made of, each at the begin of q_step floats; those of K, of k_length, follow them. stride: floats
 // from row to row.
-#define HEAD_NORM_PUSH(FIELD) FIELD(uint, q_parts) FIELD(uint, q_step) FIELD(uint, q_length) FIELD(uint, k_length) FIELD(uint, stride) FIELD(float, epsilon)
+#define HEAD_NORM_PUSH(FIELD) \
+  FIELD(uint, q_parts) FIELD(uint, q_step) FIELD(uint, q_length) FIELD(uint, k_length) FIELD(uint, stride) FIELD(float, epsilon)
 #endif

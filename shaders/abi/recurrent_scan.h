@@ -14,9 +14,9 @@
 #define RECURRENT_SCAN_OUT 9
 // RULE: SCAN_DELTA or SCAN_MAMBA. KEY_DIM, VALUE_DIM: rows and columns of a head's state. COLUMNS: those of a workgroup. KERNEL: taps of
 // the convolution. KEYS: see lib/keys.glsl. EXTENT: what is done, SCAN_*.
-#define RECURRENT_SCAN_SPEC(CONSTANT)                                                                                  \
-  CONSTANT(0, LANES, 32) CONSTANT(1, RULE, 0) CONSTANT(2, KEY_DIM, 128) CONSTANT(3, VALUE_DIM, 128) CONSTANT(4, COLUMNS, 32) \
-  CONSTANT(5, KERNEL, 4) CONSTANT(6, KEYS, 0) CONSTANT(7, EXTENT, 0)
+#define RECURRENT_SCAN_SPEC(CONSTANT)                                                                               \
+  CONSTANT(0, LANES, 32) CONSTANT(1, RULE, 0) CONSTANT(2, KEY_DIM, 128) CONSTANT(3, VALUE_DIM, 128)                 \
+  CONSTANT(4, COLUMNS, 32) CONSTANT(5, KERNEL, 4) CONSTANT(6, KEYS, 0) CONSTANT(7, EXTENT, 0)
 #define SCAN_DELTA 0u
 #define SCAN_MAMBA 1u
 #define SCAN_ROWS 0u      // replay up to the pass, whose first row the state is written before; and the rows of the pass
@@ -27,9 +27,10 @@
 // h % key_heads. in_stride, out_stride: floats from row to row. record_first: where a row's record begins in it; record: its floats.
 // q, k, v: where these begin in a record; rates: where the numbers of the heads do: of SCAN_DELTA beta and alpha, of SCAN_MAMBA dt.
 // slot: floats of a slot of `states`. tables, scans: where the page tables, and the triples below, begin.
-#define RECURRENT_SCAN_PUSH(FIELD)                                                                                            \
-  FIELD(uint, heads) FIELD(uint, key_heads) FIELD(uint, key_group) FIELD(uint, in_stride) FIELD(uint, out_stride) FIELD(uint, record_first) \
-  FIELD(uint, record) FIELD(uint, q) FIELD(uint, k) FIELD(uint, v) FIELD(uint, rates) FIELD(uint, slot) FIELD(uint, tables) FIELD(uint, scans)
+#define RECURRENT_SCAN_PUSH(FIELD)                                                                                  \
+  FIELD(uint, heads) FIELD(uint, key_heads) FIELD(uint, key_group) FIELD(uint, in_stride) FIELD(uint, out_stride)   \
+  FIELD(uint, record_first) FIELD(uint, record) FIELD(uint, q) FIELD(uint, k) FIELD(uint, v) FIELD(uint, rates)     \
+  FIELD(uint, slot) FIELD(uint, tables) FIELD(uint, scans)
 // Of each sequence, in the order of these: the slot that a pass reads the state from, the position that it is of (all of the text before
 // it), and the slot that it is written to. SCAN_NONE: no slot; a state of zeros.
 #define SCAN_SOURCE 0

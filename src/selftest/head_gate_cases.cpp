@@ -30,7 +30,7 @@ std::string check_gate(Bench& bench, const AttentionShape& shape, std::uint32_t 
     std::vector<float> wanted(width);
     std::vector<double> tolerance(width);
     for (std::uint32_t i = 0; i < width; ++i) {
-      const std::size_t gate = std::size_t{row} * shape.qkv_width() + (2 * (i / dim) + 1) * dim + i % dim;
+      const std::size_t gate = std::size_t{row} * shape.qkv_width() + (std::size_t{2} * (i / dim) + 1) * dim + i % dim;
       const double exact = static_cast<double>(attended[std::size_t{row} * width + i]) * ref::sigmoid(static_cast<double>(qkv[gate]));
       wanted[i] = static_cast<float>(exact);
       tolerance[i] = 32 * epsilon * std::abs(exact) + smallest;
@@ -80,10 +80,10 @@ std::vector<Words> stored(Bench& bench, AttentionShape shape, bool gated, std::u
 std::string check_stored(Bench& bench, const AttentionShape& shape, std::uint32_t rows) {
   const std::vector<Words> plain = stored(bench, shape, false, rows), gated = stored(bench, shape, true, rows);
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    const std::string difference = bits_differ(i < rows    ? fmt::format("Q of row {}", i)
-                                               : i == rows ? "K"
-                                                           : "V",
-                                               gated[i], plain[i], "without gates");
+    std::string difference = bits_differ(i < rows    ? fmt::format("Q of row {}", i)
+                                         : i == rows ? "K"
+                                                     : "V",
+                                         gated[i], plain[i], "without gates");
     if (!difference.empty()) return difference;
   }
   return "";

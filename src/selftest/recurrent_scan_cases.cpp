@@ -100,7 +100,7 @@ class Oracle {
     for (float& c : channels) c = static_cast<float>(ref::silu(static_cast<double>(c)));
     if (l.delta) {
       for (std::uint32_t h = 0; h < 2 * l.key_heads; ++h) {
-        ref::l2_normalise(std::span(channels).subspan(h * l.key_dim, l.key_dim),
+        ref::l2_normalise(std::span(channels).subspan(std::size_t{h} * l.key_dim, l.key_dim),
                           h < l.key_heads ? 1.0 / std::sqrt(static_cast<double>(l.key_dim)) : 1.0);
       }
     }
@@ -113,7 +113,7 @@ class Oracle {
           ref::softplus(static_cast<double>(own[scan.rates + (l.delta ? l.heads : 0) + h]) + static_cast<double>(data_.dt_bias[h]));
       const double decay = std::exp(static_cast<double>(data_.decay_rate[h]) * dt);
       const std::span<const float> value = std::span<const float>(channels).subspan(scan.v + h * l.value_dim, l.value_dim);
-      const std::span<float> result = std::span(out).subspan(h * l.value_dim, l.value_dim);
+      const std::span<float> result = std::span(out).subspan(std::size_t{h} * l.value_dim, l.value_dim);
       std::vector<float> s(std::size_t{l.key_dim} * l.value_dim);
       for (std::uint32_t i = 0; i < l.key_dim; ++i) {
         for (std::uint32_t j = 0; j < l.value_dim; ++j)
@@ -180,7 +180,7 @@ void run_pass(Bench& bench, const Layer& l, const Data& data, const Pass& pass, 
   state.first_rows[0] = 0u - pass.computed;
   if (!pass.parents.empty()) {
     put_tree(bench, pass.parents);
-    for (std::uint32_t row = 0; row < pass.rows; ++row) {
+    for (std::size_t row = 0; row < pass.rows; ++row) {
       state.depths[row] = state.depths[row + pass.computed];
       std::copy_n(&state.paths[(row + pass.computed) * STEP_PATH_WORDS], STEP_PATH_WORDS, &state.paths[row * STEP_PATH_WORDS]);
     }
@@ -282,11 +282,11 @@ std::string check_invariance(Bench& bench, Depth depth, const Layer& l, std::vec
       run_pass(bench, l, data, together, straight(together.end()));
       const std::vector<Words> got = outputs(bench, l, together);
       for (std::uint32_t row = 0; row < together.rows; ++row) {
-        const std::string difference =
+        std::string difference =
             bits_differ(fmt::format("row {} of {} after {}", row, together.rows, computed), got[row], wanted[computed + row], "alone");
         if (!difference.empty()) return difference;
       }
-      const std::string difference = bits_differ("the state", state_of(bench, l), state, "after a pass of one row");
+      std::string difference = bits_differ("the state", state_of(bench, l), state, "after a pass of one row");
       if (!difference.empty()) return difference;
     }
   }
@@ -314,8 +314,8 @@ std::string check_norm(Bench& bench, bool gate_first, std::uint32_t part, std::u
       std::vector<double> values(part), gates(part);
       double squares = 0.0;
       for (std::uint32_t i = 0; i < part; ++i) {
-        gates[i] = ref::silu(static_cast<double>(in[std::size_t{row} * input + p * part + i]));
-        values[i] = static_cast<double>(x[std::size_t{row} * width + p * part + i]) * (gate_first ? gates[i] : 1.0);
+        gates[i] = ref::silu(static_cast<double>(in[std::size_t{row} * input + std::size_t{p} * part + i]));
+        values[i] = static_cast<double>(x[std::size_t{row} * width + std::size_t{p} * part + i]) * (gate_first ? gates[i] : 1.0);
         squares += values[i] * values[i];
       }
       const double scale = 1.0 / std::sqrt(squares / part + static_cast<double>(norm_epsilon));

@@ -70,7 +70,7 @@ void run_pass(Bench& bench, const Shape& s, const Data& data, const std::vector<
   bench.state().first_rows[0] = 0u - s.computed;
   if (!s.parents.empty()) {
     put_tree(bench, s.parents);
-    for (std::uint32_t row = 0; row < s.rows; ++row) {
+    for (std::size_t row = 0; row < s.rows; ++row) {
       bench.state().depths[row] = bench.state().depths[row + s.computed];
       std::copy_n(&bench.state().paths[(row + s.computed) * STEP_PATH_WORDS], STEP_PATH_WORDS, &bench.state().paths[row * STEP_PATH_WORDS]);
     }
@@ -156,7 +156,7 @@ std::string check_invariance(Bench& bench, Depth depth, const Shape& shape) {
       run_pass(bench, together, data, cache_of(together, data));
       const std::vector<Words> got = outputs(bench, together);
       for (std::uint32_t row = 0; row < together.rows; ++row) {
-        const std::string difference =
+        std::string difference =
             bits_differ(fmt::format("row {} of {} after {}", row, together.rows, computed), got[row], wanted[computed + row], "alone");
         if (!difference.empty()) return difference;
       }
@@ -232,7 +232,8 @@ std::string check_move(Bench& bench, std::uint32_t width, std::uint32_t base, co
   std::ranges::copy(path, bench.state().depths.begin());
   bench.run(kernels::move_records(bench.select(), {.layer = 1, .width = width}, "move_records"));
   std::vector<std::uint32_t> wanted = words;
-  for (std::size_t i = 0; i < path.size(); ++i) std::copy_n(&words[(base + path[i]) * width], width, &wanted[(base + i) * width]);
+  for (std::size_t i = 0; i < path.size(); ++i)
+    std::copy_n(&words[std::size_t{base + path[i]} * width], width, &wanted[(base + i) * width]);
   return bits_differ("records", bench.get<std::uint32_t>(records_of_layer, words.size()), wanted, "wanted");
 }
 

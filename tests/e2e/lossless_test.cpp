@@ -165,7 +165,7 @@ TEST(Lossless, QuantisedCache) {
 }
 
 TEST(Lossless, RecurrentLayers) {
-  for (const char* family : {"lfm2", "qwen35", "granitehybrid"}) {
+  for (const char* family : {"lfm2", "qwen35", "granitehybrid", "nemotron_h"}) {
     const fixtures::TemporaryDirectory directory;
     const std::string path = directory.file("tiny.gguf");
     fixtures::TinyConfig config = fixtures::tiny_family(family);

@@ -56,20 +56,21 @@ TEST(StateSlots, WhatAPassReadsIsThereWhateverHappenedBefore) {
   KvPool pool(MemoryKind::states, store, 4);
   std::map<std::uint32_t, std::uint32_t> contents;
   std::mt19937 random(7);
+  const auto below = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
   {
     std::vector<Text> texts;
     std::vector<std::uint32_t> ends;
     for (int i = 0; i < 4; ++i) texts.emplace_back(pool), ends.push_back(0);
     for (int step = 0; step < 20000; ++step) {
-      const std::size_t i = random() % texts.size(), j = random() % texts.size();
-      const std::uint32_t rows = 1 + random() % 40;
-      switch (random() % 12) {
+      const std::uint32_t i = below(4), j = below(4);
+      const std::uint32_t rows = 1 + below(40);
+      switch (below(12)) {
         case 0:
-          ends[i] -= random() % (ends[i] + 1);
+          ends[i] -= below(ends[i] + 1);
           texts[i].slots.rollback(ends[i]);
           break;
         case 1:
-          if (i != j) texts[i].slots.share(texts[j].slots, ends[i] = ends[j] - random() % (ends[j] + 1));
+          if (i != j) texts[i].slots.share(texts[j].slots, ends[i] = ends[j] - below(ends[j] + 1));
           break;
         case 2:
           texts[i].run(contents, ends[i], {}, false);
