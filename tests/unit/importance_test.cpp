@@ -235,7 +235,7 @@ TEST_F(Importance, WhatCannotBeMeasuredIsRefused) {
 
 TEST(InputSquares, EveryMatrixOfRecurrentLayersHasItsInputs) {
   for (const char* family : {"lfm2", "qwen35", "granitehybrid", "nemotron_h"}) {
-    const File model = EditedModel(fixtures::tiny_family(family)).open();
+    const File model = tests::EditedModel(fixtures::tiny_family(family)).open();
     const auto squares = input_squares(ref::Model(model, KvFormat::f32), model, {{5, 70, 99, 4}}, 1, {});
     for (const Tensor& tensor : model.tensors()) {
       const bool taps = tensor.name.find("conv1d") != std::string::npos || tensor.name.ends_with("shortconv.conv.weight");
