@@ -139,6 +139,22 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
   }
 }
 
+TEST_P(WindowPages, OfARewoundTextComeFromItsCachedPrefix) {
+  const auto without = load(), with = load(PrefixMode::exact);
+  std::vector<Tokens> texts;
+  for (const auto& engine : {without, with}) {
+    const auto session = open(engine);
+    Tokens& text = texts.emplace_back(session->generate(random_text(700, 9), 60, {}).tokens);
+    session->rewind(400);
+    const Tokens more = session->generate({5, 6}, 20, {}).tokens;
+    text.insert(text.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(texts[1], texts[0]);
+  const auto use = with->state().caches.prefixes->use();
+  EXPECT_EQ(use.hits, 1u);
+  EXPECT_EQ(use.tokens, releasing() == exec::MemoryKind::recurrent ? 256u : 320u) << "of 360 tokens";
+}
+
 TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
   const auto engine = load();
   const auto session = open(engine);
