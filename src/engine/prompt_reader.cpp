@@ -72,7 +72,7 @@ bool PromptReader::read_prompt(std::span<const Token> tokens, exec::Cosines cosi
   return true;
 }
 
-// Each part is read by the kernels that read it before, which give the same keys and values.
+// Each part is read by the kernels that read it before, which give the same keys and values. A cached prefix of the first prompt has them.
 void PromptReader::read_again() {
   parts_.exits.reset(parts_.exits.left_layers_out());
   const std::vector<TokenHistory::Prompt> prompts = parts_.text.prompts();
@@ -82,10 +82,14 @@ void PromptReader::read_again() {
   const std::span<const Token> all = std::span(parts_.text.tokens()).first(end);
   std::size_t done = 0;
   const auto next = [&](std::size_t until) {
-    const std::span<const Token> part = all.subspan(done, until - done);
-    done = until;
+    const std::span<const Token> part = all.subspan(done, std::max(done, until) - done);
+    done += part.size();
     return part;
   };
+  if (prefixes_ != nullptr && !prompts.empty() && prompts[0].begin == 0) {
+    done = prefixes_->find(all.first(prompts[0].end), parts_.passes.pages());
+    if (done > 0) parts_.text.commit_prompt(all.first(done));
+  }
   for (const TokenHistory::Prompt& prompt : prompts) {
     read_own(next(prompt.begin), exec::Cosines::none, false);
     read_prompt(next(prompt.end), exec::Cosines::none, exec::Output::none, {});

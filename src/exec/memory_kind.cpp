@@ -53,8 +53,10 @@ std::uint32_t state_positions(const model::Config& config, const SequenceShape& 
 std::uint32_t recurrent_positions(const model::Config& config, const SequenceShape& shape) {
   const std::uint32_t window = recurrent_shape(config).window, all = full_positions(config, shape);
   if (window == 0) return 0;
-  const std::uint64_t one_sequence = std::uint64_t{window} + rollback_margin + STEP_MAX_ROWS + std::uint64_t{2} * KV_PAGE;
-  const std::uint32_t of_prefixes = !shape.keeps_windows ? 0 : recurrent_shape(config).state > 0 ? std::uint32_t{4} * KV_PAGE : all / prefix_stride;
+  const bool lags = recurrent_shape(config).state > 0;
+  const std::uint64_t one_sequence =
+      std::uint64_t{window} + (lags ? most_state_lag : rollback_margin) + STEP_MAX_ROWS + std::uint64_t{2} * KV_PAGE;
+  const std::uint32_t of_prefixes = !shape.keeps_windows ? 0 : lags ? std::uint32_t{4} * KV_PAGE : all / prefix_stride;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, one_sequence + of_prefixes));
 }
 

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/device_sequence.h"
@@ -103,6 +104,31 @@ TEST(Rounds, GiveOneTextAndOneStatisticWhoeverStepsThem) {
   EXPECT_GT(accepted, 10u);
   EXPECT_EQ(stops.size(), 3u) << "of end token, most tokens and full context one did not come up";
   EXPECT_EQ(engine->validation_messages(), 0u);
+}
+
+// Drafts leave records that the verification replays or writes again, and only it leaves states.
+TEST(Rounds, OfRecurrentLayersGiveOneTextWhoeverStepsThem) {
+  for (const char* family : {"lfm2", "qwen35", "granitehybrid"}) {
+    if (fixtures::slow_device() && std::string_view(family) != "qwen35") continue;
+    SCOPED_TRACE(family);
+    const fixtures::TemporaryDirectory directory;
+    EngineOptions options;
+    options.model_path = directory.file("tiny.gguf");
+    options.context = 120;
+    fixtures::write_tiny_model(fixtures::tiny_family(family), options.model_path);
+    const auto engine = Engine::load(options);
+    const std::vector<Turn> turns = {{engine->tokenizer().encode("the quick brown fox", true, false), 30},
+                                     {engine->tokenizer().encode(" and then", false, false), 40}};
+    for (const char* draft : {"exit:4,k=15", "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0", "skip:attn:1,3;mlp:3,gamma=0.01,k=7"}) {
+      SCOPED_TRACE(draft);
+      const Conversation host = converse(*engine, draft, Rounds::host, turns), device = converse(*engine, draft, Rounds::device, turns),
+                         both = converse(*engine, draft, Rounds::automatic, turns);
+      EXPECT_GT(device.device_rounds, 0u);
+      EXPECT_EQ(device.facts, host.facts);
+      EXPECT_EQ(both.facts, host.facts);
+    }
+    EXPECT_EQ(engine->validation_messages(), 0u);
+  }
 }
 
 TEST(Rounds, ASamplerStaysWithTheHost) {
