@@ -393,10 +393,8 @@ model::TensorPlace place_of(kernels::Matrix matrix, std::uint32_t tensor) {
 std::span<const Operation> operations() { return table; }
 
 const Operation* find_operation(std::string_view name) {
-  for (const Operation& operation : table) {
-    if (operation.name == name) return &operation;
-  }
-  return nullptr;
+  const auto* const found = std::ranges::find(table, name, &Operation::name);
+  return found == std::end(table) ? nullptr : found;
 }
 
 }  // namespace kbench

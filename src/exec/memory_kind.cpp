@@ -26,7 +26,10 @@ bool is_full(const model::Config& config, std::uint32_t context, std::uint32_t l
 bool is_sliding(const model::Config& config, std::uint32_t context, std::uint32_t layer) { return config.has_window(layer, context); }
 bool has_records(const model::Config& config, std::uint32_t, std::uint32_t layer) { return is_recurrent(config.layers[layer].mixer); }
 
-std::uint32_t full_positions(const model::Config&, const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
+// Whole pages, so that positions in them can be counted.
+std::uint32_t full_positions(const model::Config&, const SequenceShape& shape) {
+  return std::min(std::max(shape.context, shape.pool_tokens), UINT32_MAX / KV_PAGE * KV_PAGE);
+}
 
 // Pages are released in whole chunks of keys, and a pass's rows need pages before those that they no longer see are released.
 std::uint32_t sliding_positions(const model::Config& config, const SequenceShape& shape) {
