@@ -72,7 +72,8 @@ std::string check_kind(const std::string& kind, std::span<const float> logits, c
   std::map<std::uint32_t, float> found;
   for (std::uint32_t i = first; i < first + std::min(count, slots); ++i) {
     const std::uint32_t token = got.tokens[i];
-    if (token >= logits.size() || !found.emplace(token, got.logits[i]).second) return fmt::format("{}: token {} twice or nowhere", kind, token);
+    if (token >= logits.size() || !found.emplace(token, got.logits[i]).second)
+      return fmt::format("{}: token {} twice or nowhere", kind, token);
     if (std::bit_cast<std::uint32_t>(logits[token]) != std::bit_cast<std::uint32_t>(got.logits[i]))
       return fmt::format("{}: token {} has logit {}, not {}", kind, token, logits[token], got.logits[i]);
   }
@@ -84,7 +85,8 @@ std::string check_kind(const std::string& kind, std::span<const float> logits, c
     if (is_found && value < static_cast<double>(bound) - error) return fmt::format("{}: token {} is below the bound", kind, token);
     if (value >= static_cast<double>(bound) + error && (error > 0 || bound > -infinity || value > static_cast<double>(bound))) {
       ++wanted;
-      if (count <= slots && !is_found) return fmt::format("{}: token {} of score {} is missing, the bound is {}", kind, token, value, bound);
+      if (count <= slots && !is_found)
+        return fmt::format("{}: token {} of score {} is missing, the bound is {}", kind, token, value, bound);
     }
   }
   if (count < wanted) return fmt::format("{}: {} candidates, wanted {}", kind, count, wanted);
@@ -123,8 +125,9 @@ std::string check_row(std::span<const float> logits, const abi::CandidateRequest
       return fmt::format("listed token {} has logit {}, not {}", request.tokens[i], logits[request.tokens[i]], got.listed[i]);
   }
   const std::uint32_t slots = request.noise != 0 ? CANDIDATE_SLOTS / 2 : CANDIDATE_SLOTS;
-  std::string difference = check_kind("likely", logits, got, 0, slots, got.likely, got.likely_bound,
-                                      [&](std::uint32_t token) { return Score{static_cast<double>(logits[token]), 0.0}; });
+  std::string difference = check_kind("likely", logits, got, 0, slots, got.likely, got.likely_bound, [&](std::uint32_t token) {
+    return Score{static_cast<double>(logits[token]), 0.0};
+  });
   if (difference.empty()) difference = check_sums(logits, request, got);
   if (!difference.empty()) return difference;
   if (request.noise == 0) return got.noisy == 0 ? "" : fmt::format("{} candidates by noise, which were not requested", got.noisy);

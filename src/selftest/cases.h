@@ -41,9 +41,9 @@ std::vector<Case> head_norm_cases(const Scope& scope);
 std::vector<Case> rope_store_cases(const Scope& scope);
 std::vector<Case> attention_cases(const Scope& scope);  ///< attention and attention_merge
 std::vector<Case> attention_prefill_cases(const Scope& scope);
-std::vector<Case> short_conv_cases(const Scope& scope);  ///< short_conv and move_records, with the numerics contract
+std::vector<Case> short_conv_cases(const Scope& scope);      ///< short_conv and move_records, with the numerics contract
 std::vector<Case> recurrent_scan_cases(const Scope& scope);  ///< and gated_norm, with the numerics contract
-std::vector<Case> head_gate_cases(const Scope& scope);  ///< and Q, K and V beside gates
+std::vector<Case> head_gate_cases(const Scope& scope);       ///< and Q, K and V beside gates
 std::vector<Case> swiglu_cases(const Scope& scope);
 std::vector<Case> keep_rows_cases(const Scope& scope);
 std::vector<Case> move_kv_cases(const Scope& scope);

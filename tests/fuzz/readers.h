@@ -13,9 +13,9 @@ struct Reader {
   const char* name;
   const char* file;  ///< the name, in its folder, of the file that is damaged
   Kind kind;
-  std::vector<std::string> (*seeds)();            ///< sound files
-  void (*prepare)(const std::string& folder);     ///< writes what is read beside it; null for nothing
-  void (*read)(const std::string& folder);        ///< all of it; throws skipstone::Error for a file that is refused
+  std::vector<std::string> (*seeds)();         ///< sound files
+  void (*prepare)(const std::string& folder);  ///< writes what is read beside it; null for nothing
+  void (*read)(const std::string& folder);     ///< all of it; throws skipstone::Error for a file that is refused
 };
 
 /// Models and checkpoints.

@@ -55,7 +55,7 @@ class Ledger {
   /// The same, for a use that the specification wants kept apart from all others ("externally synchronized"). The thread sanitizer takes it
   /// for a write, so that a program whose threads do not keep them apart is reported.
   Object* find_alone(Id id, const char* type);
-  void remove(Id id, const char* type);   ///< nothing for 0
+  void remove(Id id, const char* type);  ///< nothing for 0
   void release_children(Id parent, const char* type);
   bool has_children(Id parent) const;
   bool contains(Id id) const { return objects_.contains(id); }
