@@ -5,9 +5,9 @@
 //   delta:   S *= decay; S += k (x) (beta * (v - S^T k)); out = S^T q; k and q are L2-normalised, q divided by sqrt(KEY_DIM).
 //   Mamba-2: S *= decay; S += k (x) (dt * v); out = S^T q + skip * v.
 // The columns of S do not depend on each other: a workgroup (columns, head, sequence) has COLUMNS of them and walks its sequence's rows in
-// order. The state lags behind the text: those rows that it lacks are replayed from their records, by the same code as the rows of the
-// pass. In a tree a row begins where its parent left the state if that is the row before, else at the state before the pass. The state
-// before the pass (of prompts: after it) is written to another slot than it was read from, so that a pass can run twice.
+// order. The stored state is that of an earlier position: the rows after it are recomputed from their records, by the same code as the rows
+// of the pass. In a tree a row begins where its parent left the state if that is the row before, else at the state before the pass. The
+// state before the pass (of prompts: after it) is written to another slot than it was read from, so that a pass can run twice.
 #include "lib/stage.glsl"
 #include "abi/recurrent_scan.h"
 

@@ -121,7 +121,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   Json prompts = Json::array();
   for (const speculation::TokenHistory::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
   exec::PageLists lists = pages.lists();
-  // A loaded conversation goes on from one state.
+  // A loaded conversation needs one state.
   const std::uint32_t state = pages.states().before(conversation.text.committed_size());
   const std::uint32_t slot = pages.states().at(state).value_or(0);
   lists[exec::MemoryKind::states] = {state > 0 ? std::span(&slot, 1) : std::span<const std::uint32_t>()};

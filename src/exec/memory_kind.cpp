@@ -86,7 +86,7 @@ constexpr ByKind<MemoryKindRow> kind_rows{
        .has_layer = has_records,
        .window = [](const model::Config& config, std::uint32_t) { return recurrent_shape(config).window; },
        .initial_positions = recurrent_positions},
-      // A text with a prefix goes on from the state after its last page.
+      // A text with a cached prefix is read from the state after its last page.
       {.pages_key = "recurrent_states",
        .released_key = nullptr,
        .by_chunks = false,

@@ -1,5 +1,7 @@
 #include "exec/pass_dispatches.h"
 
+#include <fmt/format.h>
+
 namespace skipstone::exec {
 namespace {
 
@@ -67,6 +69,21 @@ void PassDispatches::add_to_residual(const Addition& addition) {
                         .epsilon = c.norm_epsilon,
                         .scale = c.residual_scale},
                        spec_.bucket, norm_label));
+}
+
+kernels::Records records_of(const PassContext& context, std::uint32_t layer) {
+  return {.layer = layer,
+          .width = recurrent_shape(context.config).record,
+          .tables = first_table_entry(MemoryKind::recurrent, context.sequence.context)};
+}
+
+void project(PassDispatches& pass, std::uint32_t layer, const std::vector<model::Projection>& in) {
+  const std::string blk = fmt::format("blk.{}.", layer);
+  const auto [x, norm] = pass.normalise(pass.context().weights.layers[layer].attention_norm, blk + "attn_norm");
+  for (const model::Projection& p : in) {
+    pass.multiply(p.matrix, x, {kernels::ResourceKind::qkv},
+                  {.norm = norm, .y_first = p.first, .y_width = recurrent_shape(pass.config()).input}, blk + p.name);
+  }
 }
 
 }  // namespace skipstone::exec

@@ -61,6 +61,8 @@ class PassDispatches {
 
 /// The records of a recurrent layer.
 kernels::Records records_of(const PassContext& context, std::uint32_t layer);
+/// The matrices before a recurrent mixer, over the normalised residual stream.
+void project(PassDispatches& pass, std::uint32_t layer, const std::vector<model::Projection>& in);
 
 // Each kind of mixer has these three functions, each kind of feed-forward network the last one. Layers are those of the model.
 

@@ -86,11 +86,7 @@ void store(PassDispatches& pass, std::uint32_t layer, const Weights& own, const 
   const PassContext& context = pass.context();
   const PassSpec& spec = pass.spec();
   const std::string blk = fmt::format("blk.{}.", layer);
-  const auto [x, norm] = pass.normalise(weights_of(context, layer).attention_norm, blk + "attn_norm");
-  for (const model::Projection& p : own.in) {
-    pass.multiply(p.matrix, x, {ResourceKind::qkv}, {.norm = norm, .y_first = p.first, .y_width = recurrent_shape(context.config).input},
-                  blk + p.name);
-  }
+  project(pass, layer, own.in);
   const ScanExtent extent = !writes_states(spec, context.config, context.sequence) ? ScanExtent::draft
                             : spec.prompt                                          ? ScanExtent::prompt
                                                                                    : ScanExtent::rows;

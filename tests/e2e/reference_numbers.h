@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "fixtures/distance.h"
 #include "fixtures/slow_device.h"
 
 namespace skipstone::engine {
@@ -52,17 +53,7 @@ inline SessionOptions with(const std::string& draft) {
   return options;
 }
 
-/// |a - b| / |b|
-inline double distance(std::span<const float> a, std::span<const double> b) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    const double delta = static_cast<double>(a[i]) - b[i];
-    difference += delta * delta;
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
-}
-
+using fixtures::distance;
 inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return distance(a, std::vector<double>(b.begin(), b.end()));
 }

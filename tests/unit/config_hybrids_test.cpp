@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "edited_model.h"
+#include "fixtures/failure.h"
 #include "model/config.h"
 
 namespace skipstone::hybrids {
@@ -145,13 +146,9 @@ TEST_P(HybridConfigRefuses, WithASentence) {
   EditedModel model = edited(GetParam().family);
   GetParam().edit(model);
   const gguf::File file = model.open();
-  try {
-    Config::from(file);
-    ADD_FAILURE() << "was taken";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), GetParam().code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(GetParam().says), std::string::npos) << error.what();
-  }
+  const fixtures::Failure failure = fixtures::failure_of([&] { Config::from(file); });
+  EXPECT_EQ(failure.code, GetParam().code) << failure.message;
+  EXPECT_NE(failure.message.find(GetParam().says), std::string::npos) << failure.message;
 }
 
 Refusal set(const char* name, const char* family, const std::string& key, gguf::Value value, const char* says, Code code = Code::bad_file) {

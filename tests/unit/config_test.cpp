@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "edited_model.h"
+#include "fixtures/failure.h"
 #include "fixtures/warnings.h"
 
 namespace skipstone {
@@ -187,13 +188,9 @@ TEST_P(ConfigRefuses, WithASentence) {
   EditedModel edited;
   GetParam().edit(edited);
   const gguf::File file = edited.open();
-  try {
-    Config::from(file);
-    ADD_FAILURE() << "was taken";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), GetParam().code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(GetParam().says), std::string::npos) << error.what();
-  }
+  const fixtures::Failure failure = fixtures::failure_of([&] { Config::from(file); });
+  EXPECT_EQ(failure.code, GetParam().code) << failure.message;
+  EXPECT_NE(failure.message.find(GetParam().says), std::string::npos) << failure.message;
 }
 
 Refusal set(const char* name, const char* key, gguf::Value value, Code code = Code::bad_file) {

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "convert_fixture.h"
-#include "hybrid_checkpoint.h"
 
 namespace skipstone::convert {
 namespace {

@@ -18,6 +18,9 @@
 
 namespace skipstone::convert {
 
+/// The checkpoint of a file of lfm2, qwen35, granitehybrid or nemotron_h (hybrid_checkpoint.cpp).
+std::vector<fixtures::CheckpointTensor> hybrid_checkpoint(const gguf::File& file);
+
 class ConvertTest : public testing::Test {
  protected:
   std::string folder() const { return directory_.file("checkpoint"); }

@@ -5,7 +5,6 @@
 #include "convert/checkpoint.h"
 #include "convert_fixture.h"
 #include "fixtures/tiny_model.h"
-#include "hybrid_checkpoint.h"
 
 namespace skipstone::convert::hybrids {
 namespace {

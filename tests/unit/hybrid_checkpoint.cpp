@@ -1,10 +1,11 @@
-#include "hybrid_checkpoint.h"
-
+// The checkpoints from which GGUF files of models with recurrent layers were made: names, shapes and orders of transformers.
 #include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "convert_fixture.h"
 
 namespace skipstone::convert {
 namespace {

@@ -12,12 +12,15 @@
 #include <variant>
 #include <vector>
 
+#include "fixtures/distance.h"
 #include "ref/model.h"
 #include "ref/operations.h"
-#include "reference_models.h"
 
 namespace skipstone {
 namespace {
+
+using fixtures::distance;
+using Tokens = std::vector<std::int32_t>;
 
 namespace fs = std::filesystem;
 

@@ -11,12 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/distance.h"
 #include "ref/model.h"
 #include "ref/operations.h"
-#include "reference_models.h"
 
 namespace skipstone {
 namespace {
+
+using fixtures::distance;
+using Tokens = std::vector<std::int32_t>;
 
 const std::string models = std::string(SKIPSTONE_SHARED_DATA) + "/models/";
 
