@@ -56,8 +56,8 @@ LayerKind kind_of(const ConfigValues& values, const Architecture& family, const 
   for (const KindName& row : kind_names) {
     if (matches(row) && may_have(family, row)) return row.kind;
   }
-  fail(Code::unsupported, "{}: '{}' has {}; a model of class {} with such layers cannot be converted", values.where(), key, shown(item),
-       family.name);
+  fail(Code::unsupported, "{}: '{}' has {}; a model of architecture {} with such layers cannot be converted", values.where(), key,
+       shown(item), family.name);
 }
 
 [[noreturn]] void refuse_count(const ConfigValues& values, const char* key, const SortedJson& item, std::size_t layers) {
@@ -191,7 +191,9 @@ void check_time_steps(const ConfigValues& values) {
   const SortedJson* limit = values.find(key);
   if (limit == nullptr) return;
   const bool from_0 = limit->is_array() && limit->size() == 2 && limit->front().is_number() && limit->front().get<double>() == 0.0;
-  const bool unlimited = from_0 && (!limit->back().is_number() || limit->back().get<double>() > 1e30);
+  // transformers writes infinity as an object too.
+  const bool unlimited = from_0 && (limit->back().is_null() || limit->back() == SortedJson{{"__float__", "Infinity"}} ||
+                                    (limit->back().is_number() && limit->back().get<double>() > 1e30));
   if (!unlimited)
     fail(Code::unsupported, "{}: '{}' is {}; only steps without a limit can be converted", values.where(), key, shown(*limit));
 }

@@ -1,7 +1,6 @@
 #include "convert/json_file.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -25,17 +24,17 @@ std::string read_file(const std::string& path) {
 
 namespace {
 
-/// Python writes numbers that JSON does not have as words, for limits that are none: they become null, which counts as absent.
-std::string without_words_for_numbers(std::string_view text) {
-  constexpr std::array<std::string_view, 3> words{"-Infinity", "Infinity", "NaN"};
+constexpr std::string_view infinity = "Infinity";
+
+/// Python writes an infinite limit as a word that JSON does not have: it becomes null, which counts as absent.
+std::string without_infinities(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   bool in_string = false;
   while (!text.empty()) {
-    const auto word = std::ranges::find_if(words, [&](std::string_view each) { return text.starts_with(each); });
-    if (!in_string && word != words.end()) {
+    if (!in_string && text.starts_with(infinity) && !out.ends_with('-')) {
       out += "null";
-      text.remove_prefix(word->size());
+      text.remove_prefix(infinity.size());
       continue;
     }
     if (text.front() == '"') in_string = !in_string;
@@ -50,8 +49,7 @@ std::string without_words_for_numbers(std::string_view text) {
 
 SortedJson read_json_object(const std::string& path) {
   const std::string text = read_file(path);
-  const bool has_words = text.find("Infinity") != std::string::npos || text.find("NaN") != std::string::npos;
-  return parse_json_object(has_words ? without_words_for_numbers(text) : text, path);
+  return parse_json_object(text.find(infinity) == std::string::npos ? text : without_infinities(text), path);
 }
 
 SortedJson read_json_object_if_there(const std::string& path) {

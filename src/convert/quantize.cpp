@@ -1,9 +1,11 @@
 #include "convert/quantize.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <future>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -47,14 +49,21 @@ class Importance {
  private:
   const QuantizeOptions& options_;
   ImportanceMatrix matrix_;
+  std::uint64_t layers_ = 0;  ///< the blocks from there on are heads for multi-token prediction
   std::size_t copied_ = 0, rounded_ = 0, used_ = 0, missing_ = 0;
 };
 
 /// Whether rounding to a type searches for scales.
 bool has_search(gguf::Type type) { return gguf::traits(type).block > 1 && !gguf::is_sparse(type) && type != gguf::Type::q8_0; }
 
-/// The matrices that llama.cpp measures no importance of.
-bool is_outside_layers(std::string_view tensor) { return !tensor.starts_with("blk."); }
+/// The block of a tensor; nothing for those that are in none.
+std::optional<std::uint64_t> block_of(std::string_view tensor) {
+  constexpr std::string_view prefix = "blk.";
+  std::uint64_t block = 0;
+  if (!tensor.starts_with(prefix)) return {};
+  const auto [end, error] = std::from_chars(tensor.data() + prefix.size(), tensor.data() + tensor.size(), block);
+  return error == std::errc() ? std::optional(block) : std::nullopt;
+}
 
 Importance::Importance(const QuantizeOptions& options, const gguf::File& model) : options_(options) {
   if (options.imatrix.empty()) return;
@@ -63,6 +72,10 @@ Importance::Importance(const QuantizeOptions& options, const gguf::File& model) 
          options.imatrix);
   }
   matrix_ = read_importance_matrix(options.imatrix);
+  const std::string family = model.string("general.architecture", "");
+  const std::uint64_t blocks = model.integer(family + ".block_count", UINT32_MAX),
+                      heads = model.integer(family + ".nextn_predict_layers", 0);
+  layers_ = blocks - std::min(blocks, heads);
   const auto known = [&](const auto& entry) { return model.find_tensor(entry.first) != nullptr; };
   if (std::ranges::none_of(matrix_.entries, known)) {
     fail(Code::bad_file, "{}: has the importance of '{}' and others, and {} has none of these tensors; it is of another model",
@@ -85,7 +98,7 @@ std::vector<float> Importance::of(const gguf::Tensor& tensor, gguf::Type type) {
   if (type == tensor.type) return {};
   const auto found = matrix_.entries.find(tensor.name);
   if (found == matrix_.entries.end()) {
-    missing_ += is_outside_layers(tensor.name) ? 0 : 1;
+    missing_ += block_of(tensor.name).value_or(layers_) < layers_ ? 1 : 0;  // llama.cpp measures nothing outside the layers
     return {};
   }
   const std::uint64_t inputs = tensor.row_length() * tensor.shape[2] * tensor.shape[3], measured = found->second.sums.size();

@@ -72,6 +72,8 @@ class Mapper {
   void add(Role role, std::uint32_t layer = 0, bool bias = false) { add_from(role, source_name(role, layer, bias), layer, bias); }
 
   void add_from(Role role, const std::string& source, std::uint32_t layer = 0, bool bias = false) {
+    if (bias && is_stacked(role))
+      fail(Code::unsupported, "config.json says 'mlp_bias', which no such model has where gate and up are one matrix");
     const SourceTensor* tensor = weights_.find(source);
     const std::vector<std::uint64_t> shape = source_shape(role, layer, bias);
     if (tensor == nullptr) {

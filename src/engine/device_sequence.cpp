@@ -10,24 +10,6 @@ namespace skipstone::engine {
 using speculation::Choice;
 using speculation::Token;
 
-namespace {
-
-/// Runs the last committed token again with the kernels that have read it, which does not change its keys and values: a row has the same
-/// bits in every pass. `output` after it is row 0.
-void rerun_last_row(SequenceParts& parts, exec::Output output) {
-  const std::uint32_t committed = parts.committed();
-  if (committed == 0) fail(Code::invalid_argument, "the conversation is empty: there is nothing that logits could follow");
-  if (parts.exits.left_layers_out()) {
-    fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model after its text");
-  }
-  parts.exits.fill(parts.text);
-  exec::PassSpec spec = parts.text.is_continuation(committed - 1) ? parts.full_pass(1) : parts.prompt_pass(1);
-  spec.output = output;
-  parts.passes.run(spec, {.tokens = parts.text.committed().last(1), .base = committed - 1});
-}
-
-}  // namespace
-
 DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& config, SequenceOptions options)
     : parts_{.passes = passes,
              .config = config,
@@ -121,14 +103,27 @@ void DeviceSequence::rollback(std::uint32_t tokens) {
   if (!parts_.passes.pages().is_complete(committed())) reader_.read_again();
 }
 
+void DeviceSequence::rerun_last_row(exec::Output output) {
+  if (committed() == 0) fail(Code::invalid_argument, "the conversation is empty: there is nothing that logits could follow");
+  if (parts_.exits.left_layers_out()) {
+    fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model after its text");
+  }
+  // The row may see what was released although the rows after it do not: a recurrent model may have a state at the end alone.
+  if (!parts_.passes.pages().is_complete(committed() - 1)) reader_.read_again();
+  parts_.exits.fill(parts_.text);
+  exec::PassSpec spec = parts_.text.is_continuation(committed() - 1) ? parts_.full_pass(1) : parts_.prompt_pass(1);
+  spec.output = output;
+  parts_.passes.run(spec, {.tokens = parts_.text.committed().last(1), .base = committed() - 1});
+}
+
 std::vector<float> DeviceSequence::logits() {
-  rerun_last_row(parts_, exec::Output::logits);
+  rerun_last_row(exec::Output::logits);
   const std::span<const float> row = parts_.passes.logits(0);
   return {row.begin(), row.end()};
 }
 
 std::vector<float> DeviceSequence::hidden() {
-  rerun_last_row(parts_, exec::Output::hidden);
+  rerun_last_row(exec::Output::hidden);
   return parts_.passes.hidden(0);
 }
 

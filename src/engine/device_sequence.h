@@ -72,6 +72,10 @@ class DeviceSequence : public speculation::Sequence {
   void continue_from(speculation::TokenHistory text, bool left_layers_out = false);
 
  private:
+  /// Runs the last committed token again with the kernels that have read it, which does not change its keys and values: a row has the same
+  /// bits in every pass. `output` after it is row 0.
+  void rerun_last_row(exec::Output output);
+
   SequenceParts parts_;
   PromptReader reader_;
   DraftRunners runners_;

@@ -90,12 +90,13 @@ void PrefixCache::keep(std::span<const Token> tokens, const exec::SequenceMemory
   // A prefix ends where there is a state.
   const auto end = static_cast<std::uint32_t>(count) * KV_PAGE;
   const std::optional<std::uint32_t> state = cache_.has(MemoryKind::states) ? memory.states().at(end) : std::nullopt;
+  if (cache_.has(MemoryKind::states) && !state) return;
   std::vector<std::uint32_t> state_pages(state ? count : 0, state.value_or(0));
   lists[MemoryKind::states] = {state_pages};
   const auto keeps = [&](MemoryKind kind, std::size_t page) {
     if (!exec::row_of(kind).sparse_prefixes) return true;
     if (!cache_.has(MemoryKind::states)) return (page + 1) % exec::prefix_stride == 0 || page >= cache_.first_page(kind, end);
-    return state.has_value() && page >= cache_.first_page(kind, end);
+    return page >= cache_.first_page(kind, end);
   };
   for (std::size_t page = 0; page < count; ++page) {
     std::unique_ptr<Node>& child = node->children[page_of(tokens, page)];

@@ -26,9 +26,10 @@ bool is_full(const model::Config& config, std::uint32_t context, std::uint32_t l
 bool is_sliding(const model::Config& config, std::uint32_t context, std::uint32_t layer) { return config.has_window(layer, context); }
 bool has_records(const model::Config& config, std::uint32_t, std::uint32_t layer) { return is_recurrent(config.layers[layer].mixer); }
 
-// Whole pages, so that positions in them can be counted.
+constexpr std::uint32_t most_positions = UINT32_MAX / KV_PAGE * KV_PAGE;  // of whole pages
+
 std::uint32_t full_positions(const model::Config&, const SequenceShape& shape) {
-  return std::min(std::max(shape.context, shape.pool_tokens), UINT32_MAX / KV_PAGE * KV_PAGE);
+  return std::min(std::max(shape.context, shape.pool_tokens), most_positions);
 }
 
 // Pages are released in whole chunks of keys, and a pass's rows need pages before those that they no longer see are released.
@@ -47,8 +48,8 @@ bool has_states(const model::Config& config, std::uint32_t, std::uint32_t layer)
 // Those of a sequence for each context that the cache has room for, and some for cached prefixes.
 std::uint32_t state_positions(const model::Config& config, const SequenceShape& shape) {
   if (recurrent_shape(config).state == 0) return 0;
-  const std::uint32_t sequences = (full_positions(config, shape) + shape.context - 1) / shape.context;
-  return (4 * sequences + (shape.keeps_windows ? 4 : 0)) * KV_PAGE;
+  const std::uint64_t sequences = (std::uint64_t{full_positions(config, shape)} + shape.context - 1) / shape.context;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>((4 * sequences + (shape.keeps_windows ? 4 : 0)) * KV_PAGE, most_positions));
 }
 
 // A prefix ends at a page, and what its next token sees is in that page: with those at every `prefix_stride`th page, and at the ends of

@@ -87,7 +87,8 @@ inline constexpr std::uint32_t prefix_stride = 4;
 /// Records are kept since a state at most this many positions back: those of all layers take much memory.
 inline constexpr std::uint32_t most_state_lag = 128;
 
-/// A sequence can be rolled back by this many positions at least: what a row this far before the next one sees is not released.
+/// A sequence can be rolled back by this many positions at least: what a row this far before the next one sees is not released. A model
+/// with states may need its text read again from the last state.
 inline constexpr std::uint32_t rollback_margin = STEP_MAX_ROWS;
 
 }  // namespace skipstone::exec

@@ -71,7 +71,7 @@ struct PassContext {
   SequenceShape sequence;
 };
 
-/// A part of the model's layers that passes do not have yet ("Mamba-2 layers"); nullptr if there is none.
+/// A part of the model's layers that passes do not have yet ("norms of all of Q beside gates"); nullptr if there is none.
 const char* missing_on_devices(const model::Config& config);
 
 class PassBuilder {

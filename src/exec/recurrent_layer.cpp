@@ -13,11 +13,17 @@ namespace {
 using kernels::ResourceKind;
 using kernels::ScanExtent;
 
-const char* missing(const model::Attention&) { return nullptr; }
+const char* missing(const model::Attention& attention) {
+  return attention.output_gate && attention.qk_norm == model::QkNorm::width ? "norms of all of Q beside gates" : nullptr;
+}
 const char* missing(const model::ShortConv&) { return nullptr; }
 // The kernels read four rows of a state at a time.
-const char* missing(const model::GatedDeltaNet& net) { return net.key_dim % 4 != 0 ? "gated delta nets of such heads" : nullptr; }
-const char* missing(const model::Mamba2& mamba) { return mamba.state_size % 4 != 0 ? "Mamba-2 layers of such states" : nullptr; }
+const char* missing(const model::GatedDeltaNet& net) {
+  return net.key_dim % 4 != 0 ? "gated delta nets whose keys have no multiple of 4 dimensions" : nullptr;
+}
+const char* missing(const model::Mamba2& mamba) {
+  return mamba.state_size % 4 != 0 ? "Mamba-2 layers whose states have no multiple of 4 rows" : nullptr;
+}
 const char* missing(const std::monostate&) { return nullptr; }
 
 const model::LayerWeights& weights_of(const PassContext& context, std::uint32_t layer) { return context.weights.layers[layer]; }

@@ -7,7 +7,7 @@
 namespace skipstone::exec {
 namespace {
 
-// Those of the last two passes, and an older one: a text is rolled back at least that far without being read again.
+// Those of the last two passes, and an older one, from which a text that is rolled back a little is continued.
 constexpr std::size_t most_states = 3;
 
 }  // namespace
@@ -67,7 +67,8 @@ void StateSlots::begin_pass(std::uint32_t position, std::optional<std::uint32_t>
 }
 
 void StateSlots::end_pass() {
-  if (pass_[SCAN_TARGET] == SCAN_NONE || !written_) return;
+  // The same pass may run again for other outputs: then it writes no state, whose slot may be shared by now.
+  if (std::exchange(pass_[SCAN_TARGET], SCAN_NONE) == SCAN_NONE || !written_) return;
   states_.insert(std::ranges::upper_bound(states_, written_->position, {}, &State::position), *written_);
   written_.reset();
 }

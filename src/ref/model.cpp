@@ -41,6 +41,9 @@ struct Head {
 
 Head load_head(const model::Parameters& t, const model::LayerConfig& config) {
   using model::Role;
+  for (const Role own : {Role::prediction_embedding, Role::prediction_output}) {
+    if (t[own]) fail(Code::unsupported, "'{}': heads with an embedding or output matrix of their own do not run", t[own].weight->name);
+  }
   return {NormWeights(t[Role::prediction_embedding_norm]), NormWeights(t[Role::prediction_hidden_norm]),
           NormWeights(t[Role::prediction_norm]), Linear(t[Role::prediction_in]), load_layer(t, config)};
 }

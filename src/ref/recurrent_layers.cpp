@@ -51,15 +51,11 @@ Floats convolve(const Floats& taps, const Floats& bias, std::size_t channels, co
 }
 
 struct ShortConvWeights {
-  model::ShortConv conv;
   Linear in, out;
   Floats taps;
 
-  ShortConvWeights(const model::ShortConv& like, const model::Parameters& t)
-      : conv(like),
-        in(t[model::Role::shortconv_in]),
-        out(t[model::Role::shortconv_out]),
-        taps(weights(*t[model::Role::shortconv_taps].weight)) {}
+  ShortConvWeights(const model::ShortConv&, const model::Parameters& t)
+      : in(t[model::Role::shortconv_in]), out(t[model::Role::shortconv_out]), taps(weights(*t[model::Role::shortconv_taps].weight)) {}
 
   Floats run(const LayerRows& at, const Floats& input) const {
     const std::size_t width = at.config.width;

@@ -157,6 +157,22 @@ TEST_P(WindowPages, OfARewoundTextComeFromItsCachedPrefix) {
   EXPECT_EQ(use.tokens, releasing() == exec::MemoryKind::recurrent ? 256u : 320u) << "of 360 tokens";
 }
 
+// Of a recurrent model there may be a state where the prompt ends, and none before.
+TEST_P(WindowPages, OfTheLastRowAreMadeAgain) {
+  const auto engine = load();
+  const Tokens text = random_text(1024, 3);
+  const auto fresh = open(engine);
+  fresh->prefill(text);
+  const std::vector<float> wanted = fresh->logits();
+  for (const std::uint32_t generated : {2u, 3u, 4u, 200u}) {
+    const auto session = open(engine);
+    session->generate(text, generated, {});
+    session->rewind(generated);
+    EXPECT_EQ(session->logits(), wanted) << generated;
+    EXPECT_EQ(session->logits(), wanted) << generated << ", again";
+  }
+}
+
 TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
   const auto engine = load();
   const auto session = open(engine);

@@ -392,7 +392,7 @@ check("what is there is used without the hub", () => withHub({ files: { "m-Q4_K_
   }
   const none = await start(["inspect", "hf:owner/other"], { env: { HF_HUB_CACHE: use.root, HF_ENDPOINT: "http://127.0.0.1:1" } });
   assert.equal(none.code, 1);
-  assert.match(none.err, /does not answer.*owner\/other is not there/);
+  assert.match(none.err, /does not answer.*owner\/other is not in the cache/);
 }));
 
 check("a name without a type means the same online and offline", async () => {

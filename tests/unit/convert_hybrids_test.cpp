@@ -124,6 +124,12 @@ TEST_F(ConvertHybrids, HeadsForPredictionMayBeMissing) {
   expect_refused(checkpoint, Code::bad_file, "'mtp.fc.weight'");
 }
 
+TEST_F(ConvertHybrids, BiasesOfGateAndUpInOneMatrixAreRefused) {
+  TinyCheckpoint checkpoint = checkpoint_of("granitehybrid").second;
+  checkpoint.config["mlp_bias"] = true;
+  expect_refused(checkpoint, Code::unsupported, "'mlp_bias'");
+}
+
 TEST_F(ConvertHybrids, ATextPartOfAMultimodalModel) {
   TinyCheckpoint checkpoint = checkpoint_of("qwen35").second;
   Json text = checkpoint.config;
@@ -181,6 +187,10 @@ TEST_F(ConvertHybrids, LimitsThatAreNone) {
     fixtures::write_text(folder() + "/config.json",
                          usual.substr(0, usual.size() - 1) + ", \"time_step_limit\": " + limit + R"(, "note": "\"Infinity, \\"})");
     EXPECT_NO_THROW(read_checkpoint(folder())) << limit;
+  }
+  for (const char* limit : {"[0.0, -Infinity]", "[0.0, NaN]", "[0.0, \"0.1\"]", "[0.0, true]", "[0.0, {}]"}) {
+    fixtures::write_text(folder() + "/config.json", usual.substr(0, usual.size() - 1) + ", \"time_step_limit\": " + limit + "}");
+    EXPECT_THROW(read_checkpoint(folder()), Error) << limit;
   }
 }
 

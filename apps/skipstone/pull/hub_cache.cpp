@@ -99,7 +99,7 @@ std::vector<std::string> HubCache::find(const std::vector<std::string>& files) c
 
 std::vector<std::string> HubCache::find_instead(const ModelName& model, const std::string& why) const {
   std::vector<std::string> files = find(model);
-  if (files.empty()) fail(ExitCode::failure, "{}, and {} is not there from an earlier time", why, model.text());
+  if (files.empty()) fail(ExitCode::failure, "{}, and {} is not in the cache; download its file and name that", why, model.text());
   note("{}; the files of {} that are there are taken.", why, model.text());
   return files;
 }

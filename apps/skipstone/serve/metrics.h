@@ -38,7 +38,7 @@ struct ServerState {
 struct ModelState {
   std::size_t waiting = 0, running = 0;
   std::uint64_t loads = 0, unloads = 0, device_bytes = 0;
-  bool loaded = false;  ///< until its last request has ended
+  bool loaded = false;  ///< until its unloading begins
   std::string engine;   ///< skipstone_engine_report(); "" where there is none
 };
 
