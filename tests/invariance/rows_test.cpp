@@ -84,7 +84,7 @@ TEST_P(RowsOf, AreTheSameInPassesOfAnyLength) {
 // 100 tokens reach past every window. SwiftShader takes a quarter of a second for a token: there some families, and windows are
 // kernel_test's.
 TEST(Rows, AreTheSameInEveryFamily) {
-  const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();
+  const bool full = fixtures::full_sweep(), slow = fixtures::slow_device(), brief = fixtures::slow_device_or_validation();
   std::size_t families = 0;
   for (const model::Architecture& row : model::architectures()) {
     if (slow && families++ % 4 != 0) continue;
@@ -92,7 +92,7 @@ TEST(Rows, AreTheSameInEveryFamily) {
     TinyConfig tiny = tiny_family(row.name);
     tiny.context = 160;
     DeviceModel model(tiny, KvFormat::f16);
-    expect_same_rows(model, full ? 32 : 4, slow ? 16 : 100);
+    expect_same_rows(model, full ? 32 : 4, brief ? 16 : 100);
   }
 }
 
@@ -160,7 +160,7 @@ TEST_P(RowsOf, OfPromptsAreTheSameWhereverTheyAreCut) {
 }
 
 TEST(Rows, OfPromptsAreTheSameWhereverTheyAreCutInEveryFamily) {
-  const bool slow = fixtures::slow_device();
+  const bool slow = fixtures::slow_device(), brief = fixtures::slow_device_or_validation();
   std::size_t families = 0;
   for (const model::Architecture& row : model::architectures()) {
     if (slow && families++ % 4 != 0) continue;
@@ -168,7 +168,7 @@ TEST(Rows, OfPromptsAreTheSameWhereverTheyAreCutInEveryFamily) {
     TinyConfig tiny = tiny_family(row.name);
     tiny.context = 160;
     DeviceModel model(tiny, KvFormat::f16);
-    expect_same_prompts(model, slow ? 20 : 140, 3);
+    expect_same_prompts(model, brief ? 20 : 140, 3);
   }
 }
 

@@ -29,7 +29,7 @@ std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const Devi
   return out;
 }
 
-const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();  // a few rounds there
+const bool full = fixtures::full_sweep(), slow = fixtures::slow_device_or_validation();  // a few rounds there
 
 class TreesOf : public ::testing::TestWithParam<KvFormats> {};
 
