@@ -5,16 +5,23 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "kbench/workload_parts.h"
 #include "kernels/abi.h"
 
 namespace kbench {
+
+std::string heads_text(const Sizes& s) {
+  return fmt::format("{}/{}x{} {} d{}", s.heads, s.kv_heads, s.head_dim, to_string(s.kv_format), s.depth);
+}
+
+Workload one(std::string shape, const Dispatch& dispatch, double bytes, double flops) {
+  return {std::move(shape), {}, [dispatch](std::uint32_t) { return std::vector{dispatch}; }, bytes, flops, {}};
+}
+
 namespace {
 
 using namespace skipstone;
 using kernels::ResourceKind;
-
-constexpr double word = 4.0;
-constexpr std::uint32_t short_conv_layer = 1, delta_net_layer = 2;
 
 kernels::AttentionShape attention_of(const Request& r) {
   kernels::AttentionShape shape = exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes));
@@ -45,16 +52,8 @@ double attention_flops(const Request& r) {
   return 4.0 * keys * r.sizes.heads * r.sizes.head_dim;
 }
 
-std::string heads_text(const Sizes& s) {
-  return fmt::format("{}/{}x{} {} d{}", s.heads, s.kv_heads, s.head_dim, to_string(s.kv_format), s.depth);
-}
-
 std::string attention_text(const Sizes& s) {
   return heads_text(s) + (s.window > 0 ? fmt::format(" w{}", s.window) : "") + (s.softcap > 0.0f ? fmt::format(" cap{}", s.softcap) : "");
-}
-
-Workload one(std::string shape, const Dispatch& dispatch, double bytes, double flops) {
-  return {std::move(shape), {}, [dispatch](std::uint32_t) { return std::vector{dispatch}; }, bytes, flops, {}};
 }
 
 /// A matrix with a model matrix's layout, split into parts if one binding cannot cover it.
@@ -209,56 +208,6 @@ Workload rope_store(const Selector& select, const Request& r) {
              r.rows * ((2 * q + 2 * kv + s.head_dim) * word + kv_bytes(r)), 3.0 * r.rows * (q + kv));
 }
 
-Workload short_conv(const Selector& select, const Request& r) {
-  const double values = static_cast<double>(r.rows) * r.sizes.width, earlier = (short_conv_kernel - 1.0) * r.sizes.width;
-  const kernels::Records records{.layer = short_conv_layer,
-                                 .width = r.sizes.width,
-                                 .tables = exec::first_table_entry(exec::MemoryKind::recurrent, sequence_of(r.sizes).context)};
-  return one(fmt::to_string(r.sizes.width), kernels::short_conv(select, {records, short_conv_kernel, vector_tensor}, r.rows, "short_conv"),
-             (5 * values + earlier) * word, 2.0 * (short_conv_kernel + 1) * values);
-}
-
-/// Heads of values as many as those of queries, of keys as many as those of keys.
-model::GatedDeltaNet delta_net_of(const Sizes& s) {
-  return {.key_heads = s.kv_heads, .value_heads = s.heads, .key_dim = s.head_dim, .value_dim = s.head_dim, .kernel = delta_net_kernel};
-}
-
-/// From a state that has all of the text. Each state is read and written once.
-Workload recurrent_scan(const Selector& select, const Request& r) {
-  const model::GatedDeltaNet net = delta_net_of(r.sizes);
-  const std::uint32_t context = sequence_of(r.sizes).context, record = net.channels() + 2 * net.value_heads;
-  const kernels::RecurrentScan scan{
-      .records = {.layer = delta_net_layer, .width = record, .tables = exec::first_table_entry(exec::MemoryKind::recurrent, context)},
-      .heads = net.value_heads,
-      .key_heads = net.key_heads,
-      .key_dim = net.key_dim,
-      .value_dim = net.value_dim,
-      .kernel = net.kernel,
-      .input = net.value_width() + record,
-      .record_first = net.value_width(),
-      .k = net.key_width(),
-      .v = 2 * net.key_width(),
-      .rates = net.channels(),
-      .taps = vector_tensor,
-      .dt_bias = vector_tensor,
-      .decay_rate = vector_tensor,
-      .scans = exec::first_table_entry(exec::MemoryKind::states, context)};
-  const double states = static_cast<double>(net.value_width()) * net.key_dim, rows = r.rows;
-  return one(fmt::format("{}/{}x{}", net.value_heads, net.key_heads, net.key_dim),
-             kernels::recurrent_scan(select, scan, kernels::ScanExtent::rows, r.rows, "recurrent_scan"),
-             (2 * states + rows * (2.0 * record + net.value_width()) + (net.kernel - 1.0) * record) * word, rows * 7 * states);
-}
-
-Workload gated_norm(const Selector& select, const Request& r) {
-  const Sizes& s = r.sizes;
-  const std::uint32_t width = s.heads * s.head_dim;
-  const double values = static_cast<double>(r.rows) * width;
-  return one(heads_text(s),
-             kernels::gated_norm(select, {.part = s.head_dim, .width = width, .input = width, .weight = vector_tensor, .epsilon = 1e-6f},
-                                 r.rows, "gated_norm"),
-             3 * values * word, 8 * values);
-}
-
 Workload head_gate(const Selector& select, const Request& r) {
   kernels::AttentionShape shape = attention_of(r);
   shape.output_gate = true;
@@ -355,6 +304,8 @@ constexpr Operation table[] = {
     {"gated_norm", "gated_norm", "norm and gates of its heads", false, STEP_MAX_ROWS, 1, gated_norm},
     {"head_gate", "head_gate", "gates of attention's heads", false, STEP_MAX_ROWS, 1, head_gate},
     {"swiglu", "swiglu", "silu(gate) * up", false, STEP_MAX_ROWS, 1, swiglu},
+    {"store_record", "store_record", "hidden states for a head", false, STEP_MAX_ROWS, 1, store_record},
+    {"prediction_input", "prediction_input", "and what it starts from", false, STEP_MAX_ROWS, 1, prediction_input},
     {"keep_rows", "keep_rows", "a pass's residual stream put aside", false, STEP_VERIFY_ROWS, 1, keep_rows},
     {"move_kv", "move_kv", "K and V of an accepted branch moved up", false, STEP_VERIFY_ROWS, 1, move_kv},
     {"cosine", "cosine", "cosine of the residual stream around a sublayer", false, STEP_MAX_ROWS, 1, cosine},
@@ -371,6 +322,7 @@ model::Config config_of(const Sizes& s) {
   config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}},
                    {.mixer = model::ShortConv{short_conv_kernel}, .feedforward = model::Mlp{.width = s.ffn}},
                    {.mixer = delta_net_of(s), .feedforward = model::Mlp{.width = s.ffn}}};
+  config.prediction_layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}, .predicts = true}};
   config.width = s.width;
   config.rope_dim = s.head_dim;
   config.vocabulary = s.vocabulary;

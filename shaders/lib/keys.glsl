@@ -16,12 +16,14 @@ uint row_keys(uint row) {
 }
 
 #if defined(SK_LAYER_WINDOW)
-// The first key that row `row` sees. Where the layer's window begins after the text's prefix, no key of the prefix is among them.
+// The first key that row `row` sees. Where the layer's window begins after the text's prefix, no key of the prefix is among them. The first
+// position has no keys where bit 1 of WINDOWED is set.
 uint first_key(uint row) {
-  if (WINDOWED == 0u || row_position(row) < push.window) return 0u;
+  const uint least = min(WINDOWED >> 1u, row_position(row));
+  if ((WINDOWED & 1u) == 0u || row_position(row) < push.window) return least;
   const uint keys = row_keys(row);
   const uint seen = KEYS == KEYS_WINDOW && keys <= row_position(row) ? min(push.window, state.window[1]) : push.window;
-  return keys - min(keys, seen);
+  return max(keys - min(keys, seen), least);
 }
 #endif
 

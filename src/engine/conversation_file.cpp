@@ -59,7 +59,13 @@ Json origin_of(const Engine::State& engine) {
   // Layers on other devices have different bits if those devices differ from the first one.
   const std::string others = engine.stages ? engine.stages->other_devices(engine.model->device->caps()) : "";
   if (!others.empty()) origin["devices"] = others;
+  if (const std::size_t heads = engine.model->config.prediction_layers.size(); heads > 0) origin["number of heads"] = heads;
   return origin;
+}
+
+/// Heads are on the device with the first layer.
+bool is_local(std::uint32_t layer, const exec::LoadedModel& model) {
+  return layer < model.local_layers() || layer >= model.config.layer_count();
 }
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -145,8 +151,8 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   write(bytes_of(header));
   exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation.text.committed_size());
   std::vector<std::byte> layer;
-  for (std::uint32_t i = 0; i < engine.model->config.layer_count(); ++i) {
-    if (i < engine.model->local_layers()) {
+  for (std::uint32_t i = 0; i < engine.model->config.block_count(); ++i) {
+    if (is_local(i, *engine.model)) {
       layer.resize(cache.layer_bytes(i));
       cache.read(i, layer);
     } else {
@@ -159,7 +165,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
 }
 
 SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine)
-    : file_(path), layers_(engine.model->config.layer_count()) {
+    : file_(path), layers_(engine.model->config.block_count()) {
   std::array<std::byte, preamble_bytes> preamble;
   if (file_.size() < preamble.size()) fail(Code::bad_file, "'{}' is no saved conversation: it is too short", path);
   file_.read(0, preamble);
@@ -193,8 +199,7 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
   const exec::KvBuffers& buffers = engine.passes->cache().buffers();
-  const std::uint32_t positions = conversation_.text.committed_size() - released_[buffers.kind_of(layer)] * KV_PAGE;
-  return buffers.layer_bytes(layer, positions) + (state_ > 0 ? buffers.state_bytes(layer) : 0);
+  return buffers.layer_bytes(layer, conversation_.text.committed_size(), released_) + (state_ > 0 ? buffers.state_bytes(layer) : 0);
 }
 
 /// Throws after the last visit if the hash is wrong.
@@ -222,7 +227,7 @@ void SavedConversation::restore(const Engine::State& engine, exec::Executor& pas
   lists[exec::MemoryKind::states] = {state_ > 0 ? std::span(&slot, 1) : std::span<const std::uint32_t>()};
   exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation_.text.committed_size());
   read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) {
-    if (layer < engine.model->local_layers()) return cache.write(layer, bytes);
+    if (is_local(layer, *engine.model)) return cache.write(layer, bytes);
     engine.stages->write_kv(layer, conversation_.text.committed_size(), lists, bytes);
   });
 }

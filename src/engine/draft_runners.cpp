@@ -10,6 +10,7 @@ namespace skipstone::engine {
 using speculation::Choice;
 using speculation::DraftSource;
 using speculation::LayerPass;
+using speculation::PredictionHead;
 using speculation::SecondModel;
 using speculation::Token;
 using speculation::WindowPass;
@@ -96,6 +97,26 @@ class WindowRunner final : public DraftRunner {
   SequenceParts& parts_;
 };
 
+class HeadRunner final : public DraftRunner {
+ public:
+  explicit HeadRunner(SequenceParts& parts) : parts_(parts) {}
+
+  // The hidden state that a draft starts from is a record of the position before it: of a pass of the whole model, or of the last draft.
+  Choice draft(const DraftSource&, std::span<const Token> inputs) override {
+    const std::uint32_t offset = offset_of(inputs);
+    parts_.pipelined.clear();
+    parts_.batch.set(inputs, {}, offset);
+    if (offset == 0) parts_.exits.fill(parts_.text);
+    exec::PassSpec spec = parts_.pass({}, 1);
+    spec.predicts = true;
+    parts_.run_batch(spec, {.tokens = inputs.last(1), .base = parts_.committed() + offset});
+    return parts_.verifier.draft(parts_.text, parts_.batch, parts_.results);
+  }
+
+ private:
+  SequenceParts& parts_;
+};
+
 class ModelRunner final : public DraftRunner {
  public:
   ModelRunner(SequenceParts& parts, std::vector<std::unique_ptr<DraftModel>> models) : parts_(parts), models_(std::move(models)) {}
@@ -127,6 +148,7 @@ class ModelRunner final : public DraftRunner {
 DraftRunners::DraftRunners(SequenceParts& parts, std::vector<std::unique_ptr<DraftModel>> models) {
   runners_.push_back({LayerPass::name, std::make_unique<LayerRunner>(parts)});
   runners_.push_back({WindowPass::name, std::make_unique<WindowRunner>(parts)});
+  if (!parts.config.prediction_layers.empty()) runners_.push_back({PredictionHead::name, std::make_unique<HeadRunner>(parts)});
   runners_.push_back({SecondModel::name, std::make_unique<ModelRunner>(parts, std::move(models))});
 }
 

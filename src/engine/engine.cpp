@@ -136,7 +136,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   report(options.progress, "reading model", 0.0);
   const gguf::File file = open_model(options);
   model.config = model::Config::from(file);
-  const model::ModelTensors tensors = read_file(state.file, model.config, file, options);
+  model::ModelTensors tensors = read_file(state.file, model.config, file, options);
   report(options.progress, "reading model", 1.0);
 
   EngineOptions first = options;
@@ -144,6 +144,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   const std::vector<StageWish> wishes = open_stages(state, first);
   exec::StageRing* ring = state.stages ? &state.stages->ring() : nullptr;
   if (!wishes.empty()) first.device = wishes.front().device;
+  // A head drafts where all layers are on one device; of several heads the first one does. A draft model's own would draft nothing.
+  model::keep_heads(model.config, tensors, state.stages == nullptr && beside == nullptr ? 1 : 0);
   const exec::LoadedModel* target = beside == nullptr ? nullptr : beside->model.get();
   model.device = target != nullptr ? target->device : open_device(first);
   const vk::Caps& caps = model.device->caps();

@@ -26,8 +26,9 @@ float float_from(double bound) {
 
 bool DeviceRounds::round(const speculation::RoundRequest& request, speculation::DraftedRound& out) {
   const auto* const pass = speculation::as<speculation::LayerPass>(request.source);
+  const bool predicts = speculation::as<speculation::PredictionHead>(request.source) != nullptr;
   exec::Executor& passes = parts_.passes;
-  if (pass == nullptr || parts_.verifier.needs_logits() || parts_.slicer != nullptr ||
+  if ((pass == nullptr && !predicts) || parts_.verifier.needs_logits() || parts_.slicer != nullptr ||
       passes.model().local_layers() < parts_.config.layer_count()) {
     return false;
   }
@@ -41,8 +42,11 @@ bool DeviceRounds::round(const speculation::RoundRequest& request, speculation::
     return false;
   }
   exec::RoundSpec round;
-  round.draft = pass->plan;
-  round.kept_layers = pass->keep_prefix ? pass->plan.whole_prefix() : 0;
+  round.predicts = predicts;
+  if (pass != nullptr) {
+    round.draft = pass->plan;
+    round.kept_layers = pass->keep_prefix ? pass->plan.whole_prefix() : 0;
+  }
   if (round.kept_layers > 0 && !passes.hidden_states().acquire(false)) return false;
   round.pending = request.pending;
   round.base = parts_.committed();

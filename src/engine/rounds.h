@@ -15,7 +15,7 @@ namespace skipstone::engine {
 class DeviceRounds final : public speculation::RoundRunner {
  public:
   DeviceRounds(SequenceParts& parts, Rounds rounds) : parts_(parts), mode_(rounds) {}
-  /// Runs on the device if the drafts are by some of the layers, the choice needs no logits and the policy says so.
+  /// Runs on the device if the drafts are by some of the layers or a head, the choice needs no logits and the policy says so.
   bool round(const speculation::RoundRequest& request, speculation::DraftedRound& out) override;
   /// The host has stepped a round of `rows` rows, up to its verification.
   void record_host_round(std::uint32_t rows) {

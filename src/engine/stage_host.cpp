@@ -92,12 +92,13 @@ void StageHost::load(const StageSetup& setup) {
   const gguf::File file = open_model(options_);
   if (file.fingerprint() != setup.fingerprint) fail(Code::invalid_argument, "'{}' is another model there", setup.model);
   model_.config = model::Config::from(file);
+  model::ModelTensors tensors = model::find_tensors(file, model_.config);
+  model::keep_heads(model_.config, tensors, 0);
   const vk::Caps& caps = model_.device->caps();
   model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
   model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
   model_.select->use(math_for(setup.matrix ? MathMode::matrix : MathMode::f32, model_.device, *model_.kernel_library));
-  model_.layout =
-      model::layout_weights(model_.config, model::find_tensors(file, model_.config), caps.max_storage_range, model_.select->interleave());
+  model_.layout = model::layout_weights(model_.config, tensors, caps.max_storage_range, model_.select->interleave());
   model_.shape = setup.shape;
   model_.shape.begin = setup.ends[number_ - 1];
   model_.shape.end = setup.ends[number_];

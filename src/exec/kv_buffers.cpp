@@ -47,10 +47,7 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
-  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
-    kinds_.push_back(memory_kind_of(config, shape.context, layer));
-    has_memory_.push_back(config.layers[layer].has_mixer());
-  }
+  for (std::uint32_t layer = 0; layer < config.block_count(); ++layer) kinds_.push_back(position_kinds_of(config, shape.context, layer));
 }
 
 namespace {
@@ -81,7 +78,9 @@ KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages, vk:
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
-  const MemoryKind memory = kind == ResourceKind::states ? MemoryKind::states : kind_of(layer);
+  const MemoryKind memory = kind == ResourceKind::states    ? MemoryKind::states
+                            : kind == ResourceKind::records ? MemoryKind::recurrent
+                                                            : kinds_of(layer).front();
   const std::vector<std::uint32_t>& layers = layers_[memory];
   const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
   return buffers_[memory].slices.at(layouts_[memory].size() * place + (kind == ResourceKind::v_cache ? 1 : 0));
@@ -93,15 +92,17 @@ KvLayout KvBuffers::layout(MemoryKind kind, std::size_t part, std::uint32_t slot
   return layout;
 }
 
-std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions) const {
-  if (!has_memory_.at(layer)) return 0;
+std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t positions, const ByKind<std::uint32_t>& released) const {
   std::uint64_t bytes = 0;
-  for (const KvLayout& buffer : layouts_[kind_of(layer)]) bytes += positions * buffer.position_bytes();
+  for (const MemoryKind kind : kinds_of(layer)) {
+    const std::uint32_t kept = positions - std::min(positions, released[kind] * KV_PAGE);
+    for (const KvLayout& buffer : layouts_[kind]) bytes += kept * buffer.position_bytes();
+  }
   return bytes;
 }
 
 std::uint64_t KvBuffers::state_bytes(std::uint32_t layer) const {
-  if (kind_of(layer) != MemoryKind::recurrent) return 0;
+  if (std::ranges::find(layers_[MemoryKind::states], layer) == layers_[MemoryKind::states].end()) return 0;
   return KV_PAGE * layouts_[MemoryKind::states].front().position_bytes();
 }
 
@@ -164,24 +165,26 @@ void KvBuffers::resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shorta
 KvBytes::KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions)
     : buffers_(buffers), pages_(pages), positions_(positions), uploader_(buffers.device_) {}
 
-std::uint32_t KvBytes::first_of(std::uint32_t layer) const {
-  return std::min(positions_, pages_[buffers_.kind_of(layer)].released * KV_PAGE);
+template <typename Visit>
+void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
+  const auto held = buffers_.hold();
+  for (const MemoryKind kind : buffers_.kinds_of(layer)) for_each_run(kind, layer, visit);
+  const std::uint64_t bytes = has_state() ? buffers_.state_bytes(layer) : 0;
+  if (bytes > 0) visit(buffers_.slice(ResourceKind::states, layer).part(pages_[MemoryKind::states].pages.front() * bytes, bytes));
 }
 
 template <typename Visit>
-void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
-  if (!buffers_.has_memory_.at(layer)) return;
-  const auto held = buffers_.hold();
-  const MemoryKind kind = buffers_.kind_of(layer);
+void KvBytes::for_each_run(MemoryKind kind, std::uint32_t layer, const Visit& visit) const {
   const std::span<const std::uint32_t> pages = pages_[kind].pages;
   const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
-    for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {
+    for (std::uint32_t position = std::min(positions_, pages_[kind].released * KV_PAGE); position < positions_; position += KV_PAGE) {
       const std::uint64_t slot = std::uint64_t{pages[position / KV_PAGE]} * KV_PAGE;
       visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
     }
   };
   for (std::size_t part = 0; part < buffers_.layouts_[kind].size(); ++part) {
-    const vk::Slice cache = buffers_.slice(part == 0 ? ResourceKind::k_cache : ResourceKind::v_cache, layer);
+    const ResourceKind buffer = kind == MemoryKind::recurrent ? ResourceKind::records : part == 0 ? ResourceKind::k_cache : ResourceKind::v_cache;
+    const vk::Slice cache = buffers_.slice(buffer, layer);
     const KvLayout layout = buffers_.layout(kind, part, buffers_.slots()[kind]);
     for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {
       const std::uint64_t at = head * layout.head_bytes();
@@ -189,8 +192,6 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
       if (layout.scale_bytes() > 0) visit_plane(cache, at + layout.scales_at(), layout.scale_bytes());
     }
   }
-  const std::uint64_t bytes = has_state() ? buffers_.state_bytes(layer) : 0;
-  if (bytes > 0) visit(buffers_.slice(ResourceKind::states, layer).part(pages_[MemoryKind::states].pages.front() * bytes, bytes));
 }
 
 void KvBytes::read(std::uint32_t layer, std::span<std::byte> to) {

@@ -49,8 +49,9 @@ struct KvPlan {
 };
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape);
 
-/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl; of recurrent layers one for records. A
-/// page is KV_PAGE slots of every layer of its kind. Thread-safe.
+/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl; of recurrent layers one for records; of
+/// heads for multi-token prediction, whose numbers follow those of the layers, all three. A page is KV_PAGE slots of every layer of its kind.
+/// Thread-safe.
 class KvBuffers : public PageStore {
  public:
   /// Allocates the buffers of the local layers, with room for the initial positions of each kind. Throws out_of_memory.
@@ -60,15 +61,17 @@ class KvBuffers : public PageStore {
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(mutex_); }
   /// Positions that the buffers have room for.
   const ByKind<std::uint32_t>& slots() const { return slots_; }
-  /// `kind`: k_cache or v_cache, of a recurrent layer records or states; `layer`: a local one.
+  /// `kind`: k_cache, v_cache, records or states, whatever the layer has; `layer`: a local one.
   vk::Slice slice(kernels::ResourceKind kind, std::uint32_t layer) const;
   /// Changes with the buffers: recordings that name older ones are invalid.
   std::uint64_t generation() const { return generation_; }
-  /// The kind of any layer of the model.
-  MemoryKind kind_of(std::uint32_t layer) const { return kinds_.at(layer); }
-  /// Bytes of `positions` positions of any layer of the model: K, then V; for each KV head the vectors and then, of quantised ones, their
-  /// scales. Of a recurrent layer the records.
-  std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions) const;
+  /// The kinds of any layer of the model, or head, that have positions.
+  const std::vector<MemoryKind>& kinds_of(std::uint32_t layer) const { return kinds_.at(layer); }
+  /// Layers of the model, and its heads.
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(kinds_.size()); }
+  /// Bytes of `positions` positions of any layer of the model without the pages `released` of each kind: K, then V; for each KV head the
+  /// vectors and then, of quantised ones, their scales. Then the records.
+  std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions, const ByKind<std::uint32_t>& released) const;
 
   /// Bytes of a state of any layer of the model; 0 of layers without.
   std::uint64_t state_bytes(std::uint32_t layer) const;
@@ -88,8 +91,7 @@ class KvBuffers : public PageStore {
 
   std::shared_ptr<vk::Device> device_;
   ByKind<std::vector<kernels::KvLayout>> layouts_;  ///< layer_buffers()
-  std::vector<MemoryKind> kinds_;                   ///< by layer of the model
-  std::vector<bool> has_memory_;                    ///< the same: whether it has any
+  std::vector<std::vector<MemoryKind>> kinds_;      ///< by layer of the model
   ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
   ByKind<Buffers> buffers_;
@@ -104,7 +106,8 @@ class KvBytes {
   /// Of `positions` positions in the pages `pages`; of states the slot that their list has, if it has one alone.
   KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions);
   std::uint64_t layer_bytes(std::uint32_t layer) const {
-    return buffers_.layer_bytes(layer, positions_ - first_of(layer)) + (has_state() ? buffers_.state_bytes(layer) : 0);
+    const auto released = by_kind([&](MemoryKind kind) { return pages_[kind].released; });
+    return buffers_.layer_bytes(layer, positions_, released) + (has_state() ? buffers_.state_bytes(layer) : 0);
   }
   void read(std::uint32_t layer, std::span<std::byte> to);
   /// The pages are not shared (PageTable::reserve).
@@ -114,9 +117,9 @@ class KvBytes {
   /// Calls `visit(slice)` for each run of contiguous bytes, in order.
   template <typename Visit>
   void for_each_run(std::uint32_t layer, const Visit& visit) const;
+  template <typename Visit>
+  void for_each_run(MemoryKind kind, std::uint32_t layer, const Visit& visit) const;
   bool has_state() const { return pages_[MemoryKind::states].pages.size() == 1; }
-  /// The first position that the layer has.
-  std::uint32_t first_of(std::uint32_t layer) const;
 
   const KvBuffers& buffers_;
   PageLists pages_;

@@ -155,7 +155,7 @@ void LocalRunner::run(const RoundSpec& round, const PageLists& pages, PassResult
   ++passes_;
   const auto held = cache_.hold();
   recordings_.refresh();
-  const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
+  const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .predicts = round.predicts, .step = RoundStep::draft};
   PassSpec verify{.layers = LayerPlan::full(model_.config.layer_count()), .step = RoundStep::verify};
   several_.assign(round.most, &recordings_.pass(draft));
   if (round.kept_layers > 0) {

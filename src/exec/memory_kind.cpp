@@ -18,13 +18,16 @@ std::uint32_t largest_window(const model::Config& config, std::uint32_t context)
 }
 
 bool has_attention(const model::Config& config, std::uint32_t layer) {
-  return std::holds_alternative<model::Attention>(config.layers[layer].mixer);
+  return std::holds_alternative<model::Attention>(config.block(layer).mixer);
 }
 bool is_full(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
   return has_attention(config, layer) && !config.has_window(layer, context);
 }
 bool is_sliding(const model::Config& config, std::uint32_t context, std::uint32_t layer) { return config.has_window(layer, context); }
-bool has_records(const model::Config& config, std::uint32_t, std::uint32_t layer) { return is_recurrent(config.layers[layer].mixer); }
+// Those of a head are the hidden states that it reads.
+bool has_records(const model::Config& config, std::uint32_t, std::uint32_t layer) {
+  return config.block(layer).predicts || is_recurrent(config.block(layer).mixer);
+}
 
 constexpr std::uint32_t most_positions = UINT32_MAX / KV_PAGE * KV_PAGE;  // of whole pages
 
@@ -42,7 +45,7 @@ std::uint32_t sliding_positions(const model::Config& config, const SequenceShape
 }
 
 bool has_states(const model::Config& config, std::uint32_t, std::uint32_t layer) {
-  return is_recurrent(config.layers[layer].mixer) && recurrent_shape(config).state > 0;
+  return is_recurrent(config.block(layer).mixer) && recurrent_shape(config).state > 0;
 }
 
 // Those of a sequence for each context that the cache has room for, and some for cached prefixes.
@@ -100,15 +103,27 @@ constexpr ByKind<MemoryKindRow> kind_rows{
 
 const MemoryKindRow& row_of(MemoryKind kind) { return kind_rows[kind]; }
 
+std::vector<MemoryKind> position_kinds_of(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
+  std::vector<MemoryKind> kinds;
+  for (const MemoryKind kind : {MemoryKind::full, MemoryKind::sliding, MemoryKind::recurrent}) {
+    if (row_of(kind).has_layer(config, context, layer)) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
-  const auto found = std::ranges::find_if(memory_kinds, [&](MemoryKind kind) { return row_of(kind).has_layer(config, context, layer); });
-  return found == memory_kinds.end() ? MemoryKind::full : *found;
+  const std::vector<MemoryKind> kinds = position_kinds_of(config, context, layer);
+  return kinds.empty() ? MemoryKind::full : kinds.front();
 }
 
 std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
   std::vector<std::uint32_t> layers;
-  for (std::uint32_t layer = shape.begin; layer < shape.end_of(config.layer_count()); ++layer) {
+  const auto add = [&](std::uint32_t layer) {
     if (row_of(kind).has_layer(config, shape.context, layer)) layers.push_back(layer);
+  };
+  for (std::uint32_t layer = shape.begin; layer < shape.end_of(config.layer_count()); ++layer) add(layer);
+  if (shape.begin == 0) {
+    for (std::uint32_t head = config.layer_count(); head < config.block_count(); ++head) add(head);
   }
   return layers;
 }

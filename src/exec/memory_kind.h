@@ -70,9 +70,12 @@ void for_each_releasing_kind(const Visit& visit) {
   }
 }
 
-/// The kind of a layer's positions in a context of `context` tokens; full for a layer without memory.
+/// The kinds of a layer's positions in a context of `context` tokens: none without memory; of a head keys and values, and hidden states,
+/// which are records.
+std::vector<MemoryKind> position_kinds_of(const model::Config& config, std::uint32_t context, std::uint32_t layer);
+/// The first of them; full for a layer without memory.
 MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer);
-/// The local layers with this kind, ascending.
+/// The local layers with this kind, ascending; then the model's heads, which are on the device with the first layer.
 std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
 
 /// Whether the layer keeps records.

@@ -35,9 +35,13 @@ struct Dimensions {
   std::uint64_t output_rows;  ///< only the device with the head has an output
 };
 
+/// Of a row before the matrix that a head for multi-token prediction begins with.
+std::uint32_t prediction_input(const Dimensions& d) { return d.config.prediction_layers.empty() ? 0 : 2 * d.config.width; }
+
 /// The widest rows that matrices multiply, in half precision.
 std::uint64_t half_rows(const Dimensions& d) {
-  const std::uint64_t widest = padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn(), d.recurrent.output}));
+  const std::uint64_t widest =
+      padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn(), d.recurrent.output, prediction_input(d)}));
   return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
 }
 
@@ -80,7 +84,7 @@ constexpr Buffer table[] = {
     {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
     {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.attention.qkv_width(), d.recurrent.input)); }},
     {Kind::recurrent, activations, [](const Dimensions& d) { return d.rows_of(d.recurrent.output); }},
-    {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(2 * d.config.ffn()); }},
+    {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(std::max(2 * d.config.ffn(), prediction_input(d))); }},
     {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn()); }},
     {Kind::half_rows, activations, half_rows},
     {Kind::attention_partial, activations, [](const Dimensions& d) { return d.attention.partial_bytes(STEP_VERIFY_ROWS); }},

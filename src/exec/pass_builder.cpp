@@ -27,6 +27,7 @@ class Pass {
 
   /// Of the layers of the pass, [begin, end) are local.
   void build(Plan& plan, std::uint32_t begin, std::uint32_t end) {
+    if (spec_.predicts) return build_prediction(plan);
     const StageWork work = work_of(spec_, begin, end);
     const std::uint32_t layers = context_.config.layer_count();
     const bool back = spec_.direction == Direction::returning;
@@ -44,7 +45,20 @@ class Pass {
     }
     plan.layer_starts.push_back(pass_.size());
     plan.handed_on = pass_.residual();
-    if (back || (begin == 0 && !work.hands_on)) output();
+    const bool feeds = feeds_head(spec_, context_.config);
+    if (feeds) store_hidden_states(pass_);
+    if (back || (begin == 0 && !work.hands_on)) output(context_.weights.output_norm, context_.weights.output);
+    if (feeds) store_for_head(pass_, slots_);
+    follow();
+    plan.dispatches = pass_.take();
+  }
+
+  /// The pass of a head.
+  void build_prediction(Plan& plan) {
+    plan.layer_starts.push_back(0);
+    append_head(pass_, slots_);
+    plan.layer_starts.push_back(pass_.size());
+    output(context_.weights.predictions.front().norm, context_.weights.predictions.front().output);
     follow();
     plan.dispatches = pass_.take();
   }
@@ -90,30 +104,30 @@ class Pass {
     pass_.set_residual(after);
   }
 
-  void output() {
+  void output(const model::NormWeights& norm, const kernels::Matrix& matrix) {
     const std::uint32_t rows = spec_.output_rows();
     if (rows == 0) return;
     Resource x = pass_.residual();
-    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{context_.weights.output_norm.weight, context_.config.norm_epsilon},
+    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{norm.weight, context_.config.norm_epsilon},
                                  .bias_tensor = context_.weights.output_bias,
                                  .scale = context_.config.logit_scale,
                                  .softcap = context_.config.final_softcap};
     // Only the norm's kernel finds the last row of a prompt. A prompt's output is computed as in decoding (docs/numerics.md).
     if (context_.select.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden ||
-        context_.weights.output_norm.bias) {
-      pass_.normalise(x, context_.weights.output_norm, rows, spec_.last_row_only, "output_norm");
+        norm.bias) {
+      pass_.normalise(x, norm, rows, spec_.last_row_only, "output_norm");
       x = {ResourceKind::normed};
       fusion.norm.reset();
     }
     if (spec_.output == Output::hidden) return;
-    if (context_.select.on_matrices(context_.weights.output.format) && fusion.softcap == 0.0f) {  // the tiled kernels have no softcap
-      pass_.append(kernels::matrix_product(context_.select, context_.weights.output, x, {ResourceKind::logits}, rows, fusion, "output"));
+    if (context_.select.on_matrices(matrix.format) && fusion.softcap == 0.0f) {  // the tiled kernels have no softcap
+      pass_.append(kernels::matrix_product(context_.select, matrix, x, {ResourceKind::logits}, rows, fusion, "output"));
       if (spec_.output == Output::argmax)
         pass_.append(kernels::argmax_of_logits(context_.select, context_.config.vocabulary, rows, "output"));
     } else if (spec_.output == Output::argmax) {
-      pass_.append(kernels::argmax(context_.select, context_.weights.output, x, rows, fusion, "output"));
+      pass_.append(kernels::argmax(context_.select, matrix, x, rows, fusion, "output"));
     } else {
-      pass_.append(kernels::matvec(context_.select, context_.weights.output, x, {ResourceKind::logits}, rows, fusion, "output"));
+      pass_.append(kernels::matvec(context_.select, matrix, x, {ResourceKind::logits}, rows, fusion, "output"));
     }
     if (spec_.output == Output::candidates)
       pass_.append(kernels::candidates(context_.select, context_.config.vocabulary, rows, "candidates"));
@@ -198,6 +212,11 @@ RecurrentShape recurrent_shape(const model::Config& config) {
            .window = std::max(all.window, own.window),
            .state = std::max(all.state, own.state)};
   }
+  // A head reads the hidden state of the position before a row.
+  if (!config.prediction_layers.empty()) {
+    all.record = std::max(all.record, config.width);
+    all.window = std::max(all.window, 2u);
+  }
   return all;
 }
 
@@ -238,12 +257,14 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
 Plan PassBuilder::build(const PassSpec& spec, const ByKind<std::uint32_t>& slots) const {
   const bool uses_hidden_states = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool hidden_states_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
+  const bool head_fits = !spec.predicts || (!context_.config.prediction_layers.empty() && !spec.prompt && !spec.tree && !spec.window &&
+                                             spec.layers == LayerPlan{} && spec.keep_after == 0);
   const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
   const bool window_fits = !spec.window || (spec.step == RoundStep::none && !spec.tree);
   const bool bucket_exists = spec.prompt ? kernels::prompt_bucket_for(spec.bucket) == spec.bucket
                                          : spec.bucket <= STEP_VERIFY_ROWS && kernels::bucket_for(spec.bucket) == spec.bucket;
   const bool prompt_fits = !spec.prompt || (!uses_hidden_states && !spec.tree && !spec.window && spec.step == RoundStep::none);
-  if (!tree_fits || !window_fits || !prompt_fits || !bucket_exists || spec.layers.end > context_.config.layer_count() ||
+  if (!tree_fits || !head_fits || !window_fits || !prompt_fits || !bucket_exists || spec.layers.end > context_.config.layer_count() ||
       spec.output_rows() > STEP_VERIFY_ROWS || (uses_hidden_states && !hidden_states_fit)) {
     fail(Code::internal, "there is no {}pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}",
          spec.prompt ? "prompt " : "", spec.layers.begin, spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
@@ -260,9 +281,12 @@ Plan PassBuilder::build(const PassSpec& spec, const ByKind<std::uint32_t>& slots
 
 std::vector<Dispatch> PassBuilder::build_move(const ByKind<std::uint32_t>& slots) const {
   std::vector<Dispatch> all;
-  for (std::uint32_t layer = begin_; layer < end_; ++layer) {
+  // Heads follow the layers, whole models alone have any.
+  for (std::uint32_t layer = begin_; layer < end_ + context_.config.prediction_layers.size(); ++layer) {
     const auto move = [&](const auto& mixer) { return move_accepted(context_, slots, layer, mixer); };
-    for (Dispatch& dispatch : std::visit(move, context_.config.layers[layer].mixer)) all.push_back(std::move(dispatch));
+    for (Dispatch& dispatch : std::visit(move, context_.config.block(layer).mixer)) all.push_back(std::move(dispatch));
+    if (context_.config.block(layer).predicts)
+      all.push_back(kernels::move_records(context_.select, records_of(context_, layer), fmt::format("blk.{}.move_records", layer)));
   }
   return all;
 }

@@ -35,7 +35,7 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
 
 /// Of the recurrent layers of a model, which are alike: floats of a row of what their input matrix gives, of a record, and of a row before
 /// their output matrix; positions that a row sees, its own included; floats of a slot of a layer's state, if it has one. All are 0 without
-/// such layers.
+/// such layers, but record and window of a model with a head for multi-token prediction.
 struct RecurrentShape {
   std::uint32_t input = 0, record = 0, output = 0, window = 0, state = 0;
 };

@@ -96,6 +96,14 @@ inline std::vector<kernels::Dispatch> move_accepted(const PassContext&, const By
                                                     const std::monostate&) {
   return {};
 }
+/// Whether a pass stores what the model's head for multi-token prediction keeps of its rows.
+bool feeds_head(const PassSpec& spec, const model::Config& config);
+/// The hidden states of the rows, after the last layer; then, when the residual stream is no longer needed, keys and values of the head.
+void store_hidden_states(PassDispatches& pass);
+void store_for_head(PassDispatches& pass, const ByKind<std::uint32_t>& slots);
+/// The head up to its last norm, which follows in the output.
+void append_head(PassDispatches& pass, const ByKind<std::uint32_t>& slots);
+
 /// The feed-forward network; other_residual() has its output.
 void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Mlp& mlp);
 inline void append_feedforward(PassDispatches&, std::uint32_t, const std::monostate&) {}

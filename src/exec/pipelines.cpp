@@ -63,6 +63,13 @@ std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& 
   return passes;
 }
 
+std::vector<PassSpec> prediction_passes(const SessionPasses& needs) {
+  std::vector<PassSpec> passes{{.layers = {}, .predicts = true}, {.layers = {}, .predicts = true, .step = RoundStep::draft}};
+  if (needs.logits) passes.push_back({.layers = {}, .output = Output::logits, .predicts = true});
+  if (needs.candidates) passes.push_back({.layers = {}, .output = Output::candidates, .predicts = true});
+  return passes;
+}
+
 void add_way_back(std::vector<PassSpec>& passes) {
   for (std::size_t i = 0, count = passes.size(); i < count; ++i) {
     PassSpec back = passes[i];

@@ -32,6 +32,8 @@ struct SessionPasses {
   }
 };
 std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs);
+/// Of drafts by a head for multi-token prediction.
+std::vector<PassSpec> prediction_passes(const SessionPasses& needs);
 /// Appends to `passes` the outputs of their rows that return from other devices, for models with remote layers.
 void add_way_back(std::vector<PassSpec>& passes);
 /// Passes of a model that only drafts: the text in full buckets, and an output after its last token.

@@ -62,7 +62,7 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
        {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end), static_cast<std::size_t>(spec.bucket),
         static_cast<std::size_t>(spec.output), static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after),
         static_cast<std::size_t>(spec.cosines), static_cast<std::size_t>(spec.tree), static_cast<std::size_t>(spec.window),
-        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.prompt), static_cast<std::size_t>(spec.step),
+        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.predicts), static_cast<std::size_t>(spec.prompt), static_cast<std::size_t>(spec.step),
         static_cast<std::size_t>(spec.direction)}) {
     hash.add_word(part);
   }
@@ -80,6 +80,7 @@ std::string Plan::print(std::uint32_t model_layers, const std::function<std::str
   if (spec.prompt) text.insert(text.size() - 1, " prompt");
   if (spec.tree) text.insert(text.size() - 1, " tree");
   if (spec.window) text.insert(text.size() - 1, " window");
+  if (spec.predicts) text.insert(text.size() - 1, " predicts");
   if (spec.step != RoundStep::none) text.insert(text.size() - 1, fmt::format(" step={}", to_string(spec.step)));
   if (spec.direction == Direction::returning) text.insert(text.size() - 1, " back");
   for (const kernels::Dispatch& d : dispatches) {

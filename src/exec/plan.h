@@ -52,6 +52,8 @@ struct PassSpec {
   bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it unchanged
   bool tree = false;     ///< rows follow their parents, not each other
   bool window = false;   ///< attention reads only a part of the text: Rows::window
+  /// A draft by the model's head for multi-token prediction: `layers` are none, and the output is the head's.
+  bool predicts = false;
   RoundStep step = RoundStep::none;
   Direction direction = Direction::outbound;
   bool operator==(const PassSpec&) const = default;

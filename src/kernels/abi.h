@@ -28,12 +28,14 @@
 #include "abi/matvec.h"
 #include "abi/move_kv.h"
 #include "abi/norm.h"
+#include "abi/prediction_input.h"
 #include "abi/random_fill.h"
 #include "abi/recurrent_scan.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
 #include "abi/short_conv.h"
 #include "abi/step_state.h"
+#include "abi/store_record.h"
 #include "abi/swiglu.h"
 // After step_state.h.
 #include "abi/round.h"
@@ -57,6 +59,8 @@ using uint = std::uint32_t;
 
 SK_KERNEL_ABI(Embed, EMBED)
 SK_KERNEL_ABI(HeadNorm, HEAD_NORM)
+SK_KERNEL_ABI(StoreRecord, STORE_RECORD)
+SK_KERNEL_ABI(PredictionInput, PREDICTION_INPUT)
 SK_KERNEL_ABI(RmsNorm, RMS_NORM)
 SK_KERNEL_ABI(Norm, NORM)
 SK_KERNEL_ABI(Matvec, MATVEC)

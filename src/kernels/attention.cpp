@@ -25,7 +25,8 @@ std::vector<std::uint32_t> attention_words(const Spec& spec, std::size_t optiona
   return all;
 }
 
-std::uint32_t sliding(const AttentionLayer& layer) { return layer.window > 0 ? 1 : 0; }
+/// WINDOWED of shaders/lib/keys.glsl.
+std::uint32_t sliding(const AttentionLayer& layer) { return (layer.window > 0 ? 1u : 0u) | (layer.without_first ? 2u : 0u); }
 std::uint32_t capped(const AttentionShape& shape) { return shape.softcap > 0.0f ? 1 : 0; }
 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }

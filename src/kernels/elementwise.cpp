@@ -78,6 +78,35 @@ Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uin
   return d;
 }
 
+Dispatch store_record(const Selector& select, Resource x, std::uint32_t n, const Records& records, std::uint32_t rows,
+                      const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::store_record;
+  d.constants = words(abi::StoreRecordSpec{select.tuning().lanes});
+  d.operands = {{x, Access::read}, {{ResourceKind::records, records.layer}, Access::read_write}, {{ResourceKind::state}, Access::read}};
+  d.push = bytes(abi::StoreRecordPush{n, padded(n), records.width, records.tables});
+  d.groups = {(n + select.tuning().lanes - 1) / select.tuning().lanes, rows, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch prediction_input(const Selector& select, const PredictionInput& input, std::uint32_t rows, const std::string& label, bool tree) {
+  Dispatch d;
+  d.kernel = KernelId::prediction_input;
+  d.constants = words(abi::PredictionInputSpec{select.tuning().wide_lanes, tree ? KEYS_TREE : KEYS_TEXT});
+  d.operands = {{input.embeddings, Access::read},
+                {{ResourceKind::records, input.records.layer}, Access::read},
+                {{ResourceKind::weight, input.embedding_norm}, Access::read},
+                {{ResourceKind::weight, input.hidden_norm}, Access::read},
+                {{ResourceKind::gate_up}, Access::write},
+                {{ResourceKind::state}, Access::read}};
+  d.push = bytes(
+      abi::PredictionInputPush{input.n, padded(input.n), padded(2 * input.n), input.records.width, input.epsilon, input.records.tables});
+  d.groups = {rows, 1, 1};
+  d.label = label;
+  return d;
+}
+
 Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t sublayer,
                 const std::string& label) {
   Dispatch d;

@@ -168,6 +168,7 @@ struct AttentionLayer {
   bool rotates = true;                 ///< false: Q and K are not rotated
   std::uint32_t k_row = 0, q_row = 0;  ///< of the rotary table, for position 0
   std::uint32_t window = 0;            ///< keys that a row sees; 0: all
+  bool without_first = false;          ///< the text's first position has no keys
 };
 /// `tree`: rows follow their parents, not each other.
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
@@ -237,6 +238,20 @@ Dispatch gated_norm(const Selector& select, const GatedNorm& norm, std::uint32_t
 
 /// gate_up -> activated, n outputs a row.
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);
+
+/// The pass's real rows of `x` (n floats each) become the records of their positions.
+Dispatch store_record(const Selector& select, Resource x, std::uint32_t n, const Records& records, std::uint32_t rows,
+                      const std::string& label);
+/// embeddings (n floats a row) and the records of the positions before the rows -> gate_up: rows of 2 n floats, both normalised.
+struct PredictionInput {
+  Resource embeddings;
+  Records records;
+  std::uint32_t embedding_norm = 0, hidden_norm = 0;  ///< tensors
+  std::uint32_t n = 0;
+  float epsilon = 0.0f;
+};
+/// `tree`: rows follow their parents, not each other.
+Dispatch prediction_input(const Selector& select, const PredictionInput& input, std::uint32_t rows, const std::string& label, bool tree);
 
 /// Copies the pass's real rows of `x` (n floats each) to the saved hidden states, from the state's `kept` on.
 Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label);

@@ -210,14 +210,14 @@ const Attention& Config::attention() const {
 
 std::uint32_t Config::ffn() const {
   std::uint32_t most = 0;
-  for (const LayerConfig& layer : layers) {
-    if (const auto* mlp = std::get_if<Mlp>(&layer.feedforward)) most = std::max(most, mlp->width);
+  for (std::uint32_t i = 0; i < block_count(); ++i) {
+    if (const auto* mlp = std::get_if<Mlp>(&block(i).feedforward)) most = std::max(most, mlp->width);
   }
   return most;
 }
 
 std::uint32_t Config::window(std::uint32_t layer) const {
-  const auto* attention = std::get_if<Attention>(&layers[layer].mixer);
+  const auto* attention = std::get_if<Attention>(&block(layer).mixer);
   return attention == nullptr ? 0 : attention->window;
 }
 

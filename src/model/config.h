@@ -56,6 +56,8 @@ struct Config {
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
 
   std::uint32_t layer_count() const { return static_cast<std::uint32_t>(layers.size()); }
+  /// Layers, and heads for multi-token prediction.
+  std::uint32_t block_count() const { return layer_count() + static_cast<std::uint32_t>(prediction_layers.size()); }
   /// A layer, or after all layers a head for multi-token prediction.
   const LayerConfig& block(std::uint32_t index) const {
     return index < layers.size() ? layers[index] : prediction_layers.at(index - layers.size());
@@ -97,6 +99,8 @@ struct ModelTensors {
 /// Looks every tensor up by the architecture's names and checks type (runnable), shape, and the places of sparse ones. Errors as in
 /// Config::from.
 ModelTensors find_tensors(const gguf::File& file, const Config& config);
+/// Leaves heads for multi-token prediction out of both, past the first `most`.
+void keep_heads(Config& config, ModelTensors& tensors, std::size_t most);
 
 /// Neighbouring layers that compute alike.
 struct LayerGroup {

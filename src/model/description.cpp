@@ -219,8 +219,8 @@ std::vector<std::string> describe(const Config& config) {
   std::vector<std::string> lines{layers_of(config) + ", " + sublayers_of(config), rope_of(config)};
   if (std::string scales = scales_of(config); !scales.empty()) lines.push_back(std::move(scales));
   if (const std::size_t heads = config.prediction_layers.size(); heads > 0) {
-    lines.push_back(heads == 1 ? "a head for multi-token prediction, not used yet"
-                               : fmt::format("{} heads for multi-token prediction, not used yet", heads));
+    lines.push_back(heads == 1 ? "a head for multi-token prediction (--draft mtp)"
+                               : fmt::format("{} heads for multi-token prediction, the first of which drafts (--draft mtp)", heads));
   }
   return lines;
 }

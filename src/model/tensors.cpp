@@ -216,4 +216,9 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   return tensors;
 }
 
+void keep_heads(Config& config, ModelTensors& tensors, std::size_t most) {
+  tensors.prediction_layers.resize(std::min(tensors.prediction_layers.size(), most));
+  config.prediction_layers.resize(tensors.prediction_layers.size());
+}
+
 }  // namespace skipstone::model

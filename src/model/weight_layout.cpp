@@ -216,6 +216,17 @@ LayerWeights layout_layer(Builder& build, const LayerConfig& layer, const Parame
   return w;
 }
 
+PredictionWeights layout_prediction(Builder& build, const Parameters& t, const WeightLayout& model) {
+  PredictionWeights w;
+  w.embedding = t[Role::prediction_embedding] ? build.matrix({t[Role::prediction_embedding]}) : model.embedding;
+  w.output = t[Role::prediction_output] ? build.matrix({t[Role::prediction_output]}) : model.output;
+  w.embedding_norm = build.vector({t[Role::prediction_embedding_norm].weight});
+  w.hidden_norm = build.vector({t[Role::prediction_hidden_norm].weight});
+  w.in = build.matrix({t[Role::prediction_in]});
+  w.norm = build.norm(t[Role::prediction_norm]).value_or(model.output_norm);
+  return w;
+}
+
 void add_matrices(const AttentionWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
   for (const Projection& projection : weights.projections) matrices.push_back(&projection.matrix);
   matrices.push_back(&weights.o);
@@ -292,9 +303,17 @@ void WeightLayout::keep_layers(std::uint32_t begin, std::uint32_t end) {
 }
 
 std::uint64_t WeightLayout::bytes_per_token() const {
-  if (embedding.tensor == output.tensor) return bytes();
+  std::uint64_t read = 0;
+  for (std::uint32_t tensor = 0; tensor < first_of_heads; ++tensor) read += tensors[tensor].bytes();
+  for (std::size_t head = 0; head < predictions.size(); ++head) {
+    read += tensors[predictions[head].in.tensor].bytes();
+    const auto* attention = std::get_if<AttentionWeights>(&layers[layers.size() - predictions.size() + head].mixer);
+    if (attention == nullptr) continue;
+    for (const Projection& projection : attention->projections) read += tensors[projection.matrix.tensor].bytes();
+  }
+  if (embedding.tensor == output.tensor) return read;
   const std::uint64_t table = tensors[embedding.tensor].bytes();
-  return bytes() - table + table / embedding.n;
+  return read - table + table / embedding.n;
 }
 
 const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).name; }
@@ -318,6 +337,12 @@ WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, s
     layout.output = build.matrix({output});
   }
   layout.output_bias = build.optional_vector(model[Role::output].bias);
+  layout.first_of_heads = static_cast<std::uint32_t>(layout.tensors.size());
+  for (std::size_t head = 0; head < tensors.prediction_layers.size(); ++head) {
+    const Parameters& t = tensors.prediction_layers[head];
+    layout.predictions.push_back(layout_prediction(build, t, layout));
+    layout.layers.push_back(layout_layer(build, config.prediction_layers[head], t));
+  }
   return layout;
 }
 

@@ -96,19 +96,30 @@ struct TensorPlace {
   std::vector<std::uint64_t> outputs = {};
 };
 
+/// A head for multi-token prediction, besides its layer.
+struct PredictionWeights {
+  kernels::Matrix embedding, output;                  ///< the model's where the head has none of its own
+  std::uint32_t embedding_norm = 0, hidden_norm = 0;  ///< tensor ordinals
+  kernels::Matrix in;                                 ///< of rows with both after each other
+  NormWeights norm;                                   ///< before the output matrix; the model's where the head has none
+};
+
 struct WeightLayout {
   std::vector<TensorPlace> tensors;   ///< by ordinal
   kernels::Matrix embedding, output;  ///< the same tensor where embeddings are tied
   NormWeights output_norm;
   std::optional<std::uint32_t> output_bias;
-  std::vector<LayerWeights> layers;
-  std::vector<std::uint32_t> first_tensors;  ///< by layer: its first ordinal; and the first one after all layers
+  std::vector<LayerWeights> layers;             ///< by block: after the model's layers those of heads
+  std::vector<PredictionWeights> predictions;   ///< by head
+  std::vector<std::uint32_t> first_tensors;  ///< by layer of the model: its first ordinal; and the first one after all layers
+  std::uint32_t first_of_heads = 0;          ///< the first ordinal of heads, which are the last tensors
 
   std::uint64_t bytes() const;  ///< on the device
   std::uint64_t layer_bytes(std::uint32_t layer) const;
-  /// Tensors outside the layers [begin, end) get no bytes: embedding, last norm and output belong to the first layer. Ordinals stay.
+  /// Tensors outside the layers [begin, end) get no bytes: embedding, last norm, output and heads belong to the first layer. Ordinals stay.
   void keep_layers(std::uint32_t begin, std::uint32_t end);
-  /// Read by a pass over one token: all of it, but one row of the embedding where that is not the output's matrix too.
+  /// Read by a pass over one token: all of it, but one row of the embedding where that is not the output's matrix too, and of heads what
+  /// keys and values are computed with.
   std::uint64_t bytes_per_token() const;
   const std::string& name(std::uint32_t tensor) const;
 };

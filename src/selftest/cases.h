@@ -46,6 +46,7 @@ std::vector<Case> recurrent_scan_cases(const Scope& scope);  ///< and gated_norm
 std::vector<Case> head_gate_cases(const Scope& scope);       ///< and Q, K and V beside gates
 std::vector<Case> swiglu_cases(const Scope& scope);
 std::vector<Case> keep_rows_cases(const Scope& scope);
+std::vector<Case> prediction_cases(const Scope& scope);
 std::vector<Case> move_kv_cases(const Scope& scope);
 std::vector<Case> cosine_cases(const Scope& scope);      ///< cosine and cosine_sum
 std::vector<Case> argmax_cases(const Scope& scope);      ///< argmax and argmax_merge

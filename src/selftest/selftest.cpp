@@ -27,6 +27,7 @@ std::vector<Case> all_cases(const Scope& scope) {
                             head_gate_cases,
                             swiglu_cases,
                             keep_rows_cases,
+                            prediction_cases,
                             move_kv_cases,
                             cosine_cases,
                             argmax_cases,

@@ -56,6 +56,20 @@ class WindowPass final : public DraftSource {
   exec::KeyWindow window;
 };
 
+/// The model's head for multi-token prediction.
+class PredictionHead final : public DraftSource {
+ public:
+  static constexpr std::string_view name = "head";
+  std::string_view key() const override { return name; }
+  /// A head is a layer beside embedding and output: its first matrix is within what the controller corrects by measured rounds.
+  std::optional<SetCosts> costs(const RoundCosts& costs, std::uint32_t model_layers) const override {
+    SetCosts of_round(costs, exec::LayerPlan::full(model_layers), model_layers, false);
+    const PassCost& pass = costs.at(1);
+    of_round.draft = pass.rest + pass.attention + pass.mlp;
+    return of_round;
+  }
+};
+
 /// A second model, which reads first what it has not read of the text.
 class SecondModel final : public DraftSource {
  public:

@@ -76,6 +76,7 @@ struct RoundResult {
 /// The facts that a drafter may know about the model and the files that come with it.
 struct ModelFacts {
   std::uint32_t layers = 0;
+  std::uint32_t heads = 0;       ///< for multi-token prediction, that can draft
   std::uint32_t exit_layer = 0;  ///< the exit that the checkpoint was trained for; 0: it does not say
   /// Of the passes on this device, measured when they are first asked for; they, or the function, are empty where that would take too long.
   std::function<RoundCosts()> costs = {};

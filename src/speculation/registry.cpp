@@ -24,7 +24,7 @@ std::unique_ptr<Drafter> make_none(Options&) { return std::make_unique<None>(); 
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 15> table = {{
+constexpr std::array<DrafterInfo, 16> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd",
      "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly); cs=0, rule1=0, rule2=0: without one of "
@@ -37,6 +37,8 @@ constexpr std::array<DrafterInfo, 15> table = {{
      "the model with a set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0, skip:PROFILE.json, or "
      "skip: MODEL.skip.json beside the model",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1,online=0", true, NamesFile::may},
+    {"mtp", "the model's head for multi-token prediction, of files that have one; its drafts follow each other",
+     "k=3,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0", true},
     {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
      "", true},
     {"sequential", "LOSSY: the model leaves early where it, or a guess from the text's n-grams, is sure enough; sequential:LAYER/LAYER/...",
@@ -59,7 +61,7 @@ constexpr std::array<DrafterInfo, 15> table = {{
     {"window", "the whole model with the text's first SINK and last RECENT positions alone, for long texts; window:SINK,RECENT (4,252)",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none,       make_asd,    make_exit,    make_skip,  make_auto,
+constexpr std::array<Factory, table.size()> factories = {make_none,       make_asd,    make_exit,    make_skip,  make_mtp, make_auto,
                                                          make_sequential, make_lookup, make_suffix,  make_copy,  make_jacobi,
                                                          make_lookahead,  make_ngram,  make_recycle, make_model, make_window};
 

@@ -66,6 +66,8 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("swiglu", Swiglu, SWIGLU),
     CONTRACT("move_kv", MoveKv, MOVE_KV),
     CONTRACT("keep_rows", KeepRows, KEEP_ROWS),
+    CONTRACT("store_record", StoreRecord, STORE_RECORD),
+    CONTRACT("prediction_input", PredictionInput, PREDICTION_INPUT),
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
     CONTRACT("argmax_logits", ArgmaxLogits, ARGMAX_LOGITS),

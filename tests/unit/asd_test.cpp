@@ -144,7 +144,7 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_FALSE(info.summary.empty());
     EXPECT_EQ(info.lossless, info.name != "sequential");
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "auto", "sequential", "lookup", "suffix", "copy", "jacobi",
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "mtp", "auto", "sequential", "lookup", "suffix", "copy", "jacobi",
                                              "lookahead", "ngram", "recycle", "model", "window"}));
 }
 

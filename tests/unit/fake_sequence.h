@@ -164,7 +164,8 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
 
   /// As a device does it: every draft up to `most` is made unless one is unsure, since end tokens are not known there.
   bool round(const RoundRequest& request, DraftedRound& out) override {
-    if (as<LayerPass>(request.source) == nullptr || !rounds_at_once || ++round_calls % rounds_at_once != 0) return false;
+    const bool runs = as<LayerPass>(request.source) != nullptr || as<PredictionHead>(request.source) != nullptr;
+    if (!runs || !rounds_at_once || ++round_calls % rounds_at_once != 0) return false;
     require(request.most >= 1, "a round without drafts");
     require(committed_ + request.most + 1 <= context_, "a round beyond the context");
     out.drafts.clear();
@@ -212,7 +213,8 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
     const auto* layers = as<LayerPass>(source);
     const auto* window = as<WindowPass>(source);
     const auto* model = as<SecondModel>(source);
-    require(layers != nullptr || window != nullptr || model != nullptr, "a source that is not known");
+    const bool head = as<PredictionHead>(source) != nullptr;
+    require(layers != nullptr || window != nullptr || model != nullptr || head, "a source that is not known");
     require(layers == nullptr || layers->plan.skipped_sublayers(layers_) > 0, "a draft with the whole model");
     require(window == nullptr || window->window.keys(committed_) < committed_ + 1, "a draft with the whole model");
     require(model == nullptr || model->number == 5, "a draft by a model that was not loaded");

@@ -1,4 +1,4 @@
-// Drafters whose passes are a second model's, or the model's own over a part of its cache: what they ask for and what they refuse.
+// Drafters whose passes are a second model's, the model's own over a part of its cache, or its head's: what they ask for and what they refuse.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -87,6 +87,34 @@ TEST(KeyWindow, CountsKeys) {
   EXPECT_EQ(window.keys(13), 14u);
   EXPECT_EQ(window.keys(14), 14u);
   EXPECT_EQ(window.keys(1000), 14u);
+}
+
+TEST(MtpDrafter, AsksTheHeadForAFewDrafts) {
+  const auto drafter = make_drafter("mtp", {.layers = 12, .heads = 1});
+  drafter->begin({}, 12);
+  const PassProposal proposal = test::passes_of(drafter->propose({}));
+  EXPECT_NE(as<PredictionHead>(*proposal.source), nullptr);
+  EXPECT_EQ(proposal.length, 3u);
+  EXPECT_EQ(proposal.least_probability, 0.0);
+  EXPECT_EQ(test::passes_of(make_drafter("mtp:k=7,gamma=0.5", {.heads = 1})->propose({})).length, 7u);
+}
+
+TEST(MtpDrafter, RefusesModelsWithoutAHead) {
+  const std::string sentence = error_of("mtp");
+  EXPECT_NE(sentence.find("drafter mtp: the model has no head for multi-token prediction"), std::string::npos) << sentence;
+  EXPECT_EQ(error_of("mtp:k=0"), "drafter mtp: k=0 has to be a whole number from 1 to 256");
+  EXPECT_NO_THROW(make_drafter("auto", {.layers = 12}));  // without it
+}
+
+TEST(MtpDrafter, CostsALayerBesideTheRestOfAPass) {
+  RoundCosts costs;
+  costs.add(1, {.attention = 2, .mlp = 3, .rest = 7});
+  costs.add(4, {.attention = 3, .mlp = 4, .rest = 8});
+  const std::optional<SetCosts> known = PredictionHead().costs(costs, 10);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->draft, 12.0);
+  EXPECT_EQ(known->plain, 57.0);
+  EXPECT_EQ(known->verify.at(3), 78.0);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct Case {
       return document;
     };
     const auto corpus = [read_text] { return std::make_shared<const Corpus>(read_text("")); };
-    ModelFacts facts{.layers = 12, .exit_layer = 6, .read_text = read_text, .corpus = corpus};
+    ModelFacts facts{.layers = 12, .heads = 1, .exit_layer = 6, .read_text = read_text, .corpus = corpus};
     facts.bigrams = [fake = model] {
       std::vector<Token> next;
       for (std::uint32_t token = 0; token < fake.vocabulary; ++token) {
@@ -86,6 +86,8 @@ const char* const free_drafters[] = {"lookup",
                                      "suffix:min=3+model:x.gguf,k=20,gamma=0.1+lookup",
                                      "window:2,5,k=7,gamma=0",
                                      "window:0,1",
+                                     "mtp:k=5",
+                                     "suffix:min=3+mtp:gamma=0.3",
                                      "ngram:bigram=0,q=2,rows=block+asd:k=4+recycle:n=9"};
 
 Case random_case(std::mt19937_64& random) {

@@ -25,6 +25,7 @@ std::unique_ptr<Drafter> make_jacobi(Options& options);
 std::unique_ptr<Drafter> make_lookahead(Options& options);
 std::unique_ptr<Drafter> make_lookup(Options& options);
 std::unique_ptr<Drafter> make_model(Options& options);
+std::unique_ptr<Drafter> make_mtp(Options& options);
 std::unique_ptr<Drafter> make_ngram(Options& options);
 std::unique_ptr<Drafter> make_recycle(Options& options);
 std::unique_ptr<Drafter> make_sequential(Options& options);

@@ -1,0 +1,147 @@
+// The drafter `mtp`: texts are plain decoding's, whatever sequences do, and the head's drafts are those of a text that is read at once.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.h"
+#include "fixtures/failure.h"
+#include "fixtures/slow_device.h"
+#include "fixtures/system.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+
+namespace skipstone::engine {
+namespace {
+
+using text::Token;
+using Tokens = std::vector<Token>;
+
+SessionOptions with(const std::string& draft, std::uint64_t seed = 0) {
+  SessionOptions options;
+  options.draft = draft;
+  options.ignore_end = true;
+  if (seed == 0) return options;
+  options.sampling.temperature = 0.9f;
+  options.sampling.top_p = 0.95f;
+  options.sampling.seed = seed;
+  options.candidates = seed % 2 == 0;
+  return options;
+}
+
+class MtpDrafts : public testing::Test {
+ protected:
+  EngineOptions options_for(std::uint32_t heads) {
+    fixtures::TinyConfig config = fixtures::tiny_family("qwen35");
+    config.prediction_layers = heads;
+    EngineOptions options;
+    options.model_path = directory_.file("tiny" + std::to_string(heads) + ".gguf");
+    options.context = 256;
+    fixtures::write_tiny_model(config, options.model_path);
+    return options;
+  }
+  std::shared_ptr<Engine> engine(std::uint32_t heads = 1) { return Engine::load(options_for(heads)); }
+
+  static Tokens prompt_of(const Engine& engine, std::size_t count, std::uint32_t seed) {
+    Tokens tokens(count);
+    for (std::size_t i = 0; i < count; ++i)
+      tokens[i] = static_cast<Token>(3 + (i * 31 + seed * 17 + i * i) % (engine.config().vocabulary - 3));
+    return tokens;
+  }
+
+  fixtures::TemporaryDirectory directory_;
+};
+
+TEST_F(MtpDrafts, GivePlainText) {
+  const auto loaded = engine();
+  const std::size_t texts = fixtures::full_sweep() ? 60 : fixtures::slow_device_or_validation() ? 2 : 6;
+  std::uint64_t drafted = 0;
+  for (std::uint64_t text = 0; text < texts; ++text) {
+    const std::uint64_t seed = text % 3;
+    const Tokens prompt = prompt_of(*loaded, 5 + text * 7 % 60, static_cast<std::uint32_t>(text));
+    const auto plain = Session(loaded, with("none", seed)).generate(prompt, 30, {});
+    for (const char* draft : {"mtp", "mtp:k=1", "mtp:k=15", "mtp:k=4,gamma=0.02,adaptive=1", "suffix:alpha=4,k=31,p=0+mtp", "auto:suffix,mtp",
+                              "mtp:k=2+asd:c=0.9,m=1,gamma=0", "auto"}) {
+      const auto outcome = Session(loaded, with(draft, seed)).generate(prompt, 30, {});
+      EXPECT_EQ(outcome.tokens, plain.tokens) << draft << ", text " << text;
+      drafted += outcome.stats.drafted;
+    }
+  }
+  EXPECT_GT(drafted, 0u);
+  EXPECT_EQ(loaded->validation_messages(), 0u);
+}
+
+/// What the drafts of a session's next round are, as far as its statistics say.
+std::vector<std::uint64_t> drafts_of(Session& session, std::uint32_t tokens, Tokens* text = nullptr) {
+  const auto outcome = session.generate({}, tokens, {});
+  if (text != nullptr) *text = outcome.tokens;
+  return {outcome.stats.rounds, outcome.stats.drafted, outcome.stats.accepted};
+}
+
+// Rewound, forked, saved and loaded conversations have what their heads need: they draft as the one they come from.
+TEST_F(MtpDrafts, AreTheSameAfterRewindForkSaveAndLoad) {
+  const auto loaded = engine();
+  const Tokens prompt = prompt_of(*loaded, 90, 5);
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{4}}) {
+    Session first(loaded, with("mtp:k=2,gamma=0.004", seed));
+    first.generate(prompt, 40, {});
+    const std::string file = directory_.file("conversation");
+    first.save(file);
+    const auto forked = first.fork();
+    Session read(loaded, with("mtp:k=2,gamma=0.004", seed));
+    read.load(file);
+    Tokens text, of_fork, of_loaded;
+    const auto wanted = drafts_of(first, 25, &text);
+    EXPECT_EQ(drafts_of(*forked, 25, &of_fork), wanted);
+    EXPECT_EQ(drafts_of(read, 25, &of_loaded), wanted);
+    EXPECT_EQ(of_fork, text);
+    EXPECT_EQ(of_loaded, text);
+  }
+  EXPECT_EQ(loaded->validation_messages(), 0u);
+}
+
+TEST_F(MtpDrafts, OfSeveralSequencesAtOnceGiveTheirTexts) {
+  const auto loaded = engine();
+  constexpr std::size_t sequences = 8;
+  const std::uint32_t tokens = fixtures::slow_device_or_validation() ? 12 : 40;
+  const char* const drafts[] = {"mtp", "suffix+mtp", "mtp:k=1", "none", "auto", "mtp:k=5", "exit:2,k=3", "mtp:k=2"};
+  std::vector<Tokens> wanted(sequences), got(sequences);
+  for (std::size_t i = 0; i < sequences; ++i)
+    wanted[i] = Session(loaded, with("none", i % 3)).generate(prompt_of(*loaded, 11 + 9 * i, 7), tokens, {}).tokens;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < sequences; ++i) {
+      threads.emplace_back(
+          [&, i] { got[i] = Session(loaded, with(drafts[i], i % 3)).generate(prompt_of(*loaded, 11 + 9 * i, 7), tokens, {}).tokens; });
+    }
+  }
+  for (std::size_t i = 0; i < sequences; ++i) EXPECT_EQ(got[i], wanted[i]) << drafts[i];
+  EXPECT_EQ(loaded->validation_messages(), 0u);
+}
+
+TEST_F(MtpDrafts, AreRefusedWithoutAHeadAndOverSeveralDevices) {
+  const auto none = engine(0);
+  const auto refusal = fixtures::failure_of([&] { Session(none, with("mtp")); });
+  EXPECT_EQ(refusal.code, Code::invalid_argument);
+  EXPECT_NE(refusal.message.find("no head for multi-token prediction"), std::string::npos) << refusal.message;
+  fixtures::set_variable("SKIPSTONE_SAME_DEVICE", "1");
+  EngineOptions options = options_for(1);
+  const Tokens expected = Session(Engine::load(options), with("none")).generate(prompt_of(*none, 20, 3), 12, {}).tokens;
+  options.devices = "0,0";
+  const auto stages = Engine::load(options);
+  EXPECT_EQ(fixtures::failure_of([&] { Session(stages, with("mtp")); }).code, Code::invalid_argument);
+  EXPECT_EQ(Session(stages, with("auto")).generate(prompt_of(*none, 20, 3), 12, {}).tokens, expected);
+}
+
+// A head costs nothing where a file has none: passes and memory of the model are as without one.
+TEST_F(MtpDrafts, AddOneLayerOfKeysAndARecordToTheMemory) {
+  const auto with_head = engine(1), without = engine(0);
+  EXPECT_GT(with_head->memory().weights, without->memory().weights);
+  EXPECT_GT(with_head->memory().kv, without->memory().kv);
+  EXPECT_LT(with_head->memory().kv, 2 * without->memory().kv);
+}
+
+}  // namespace
+}  // namespace skipstone::engine
