@@ -99,9 +99,8 @@ struct Session::State {
 
   /// Also fills `draft_models` and, if the drafter uses it, `corpus`.
   std::unique_ptr<speculation::Drafter> make_drafter() {
-    speculation::ModelFacts facts{.layers = engine->config().layer_count(),
-                                  .heads = static_cast<std::uint32_t>(engine->config().prediction_layers.size()),
-                                  .exit_layer = engine->config().exit_layer};
+    speculation::ModelFacts facts{.layers = engine->config().layer_count(), .exit_layer = engine->config().exit_layer};
+    facts.heads = static_cast<std::uint32_t>(engine->config().prediction_layers.size());
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().file.profile)) facts.profile = engine->state().file.profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };

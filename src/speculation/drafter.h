@@ -76,7 +76,6 @@ struct RoundResult {
 /// The facts that a drafter may know about the model and the files that come with it.
 struct ModelFacts {
   std::uint32_t layers = 0;
-  std::uint32_t heads = 0;       ///< for multi-token prediction, that can draft
   std::uint32_t exit_layer = 0;  ///< the exit that the checkpoint was trained for; 0: it does not say
   /// Of the passes on this device, measured when they are first asked for; they, or the function, are empty where that would take too long.
   std::function<RoundCosts()> costs = {};
@@ -95,6 +94,7 @@ struct ModelFacts {
   std::function<std::uint32_t(const std::string& file)> load_model = {};
   /// Called before each drafter is attached, which may measure and read; throws where that is to end. May be empty.
   std::function<void()> go_on = {};
+  std::uint32_t heads = 0;  ///< for multi-token prediction, that can draft
 
   void look_around() const {
     if (go_on) go_on();

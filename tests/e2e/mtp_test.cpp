@@ -56,7 +56,7 @@ class MtpDrafts : public testing::Test {
 
 TEST_F(MtpDrafts, GivePlainText) {
   const auto loaded = engine();
-  const std::size_t texts = fixtures::full_sweep() ? 60 : fixtures::slow_device_or_validation() ? 2 : 6;
+  const std::size_t texts = fixtures::full_sweep() ? 60 : fixtures::slow_device_or_validation() ? 2 : 3;
   std::uint64_t drafted = 0;
   for (std::uint64_t text = 0; text < texts; ++text) {
     const std::uint64_t seed = text % 3;

@@ -36,7 +36,9 @@ Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, c
   exec::Executor passes(*engine.state().passes);
   DeviceSequence sequence(passes, engine.config(), {.rounds = rounds});
   const auto drafter = speculation::make_drafter(draft);
-  drafter->attach({engine.config().layer_count(), 0});
+  speculation::ModelFacts facts{.layers = engine.config().layer_count()};
+  facts.heads = static_cast<std::uint32_t>(engine.config().prediction_layers.size());
+  drafter->attach(facts);
   speculation::Limits limits;
   Conversation all;
   std::vector<Token> text;

@@ -174,8 +174,8 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
   EXPECT_TRUE(contains(
       error_of("eagle"),
-      "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead, ngram, recycle,"));
-  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, auto, sequential"));
+      "no drafter 'eagle'; there are none, asd, exit, skip, mtp, auto, sequential, lookup, suffix, copy, jacobi, lookahead, ngram, recycle,"));
+  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, mtp, auto, sequential"));
   EXPECT_TRUE(contains(error_of("asd:q=1"),
                        "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse, refresh"));
   EXPECT_TRUE(contains(error_of("none:k=1"), "takes none"));
