@@ -30,8 +30,8 @@ struct Sizes {
   float softcap = 0.0f;      ///< of attention's scores; 0: none
 };
 
-/// The model of a layer with attention, one with a short convolution, one with a gated delta net and a head for multi-token prediction, whose
-/// buffers the kernels work on, and its sequence: room for the depth and the largest pass.
+/// The model of a layer with attention, one with a short convolution, one with a gated delta net and a head for multi-token prediction,
+/// whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
 skipstone::model::Config config_of(const Sizes& sizes);
 skipstone::exec::SequenceShape sequence_of(const Sizes& sizes);
 

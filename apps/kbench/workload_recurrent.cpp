@@ -11,9 +11,8 @@ using kernels::ResourceKind;
 namespace {
 
 kernels::Records records_of(const Request& r, std::uint32_t layer) {
-  return {.layer = layer,
-          .width = r.sizes.width,
-          .tables = exec::first_table_entry(exec::MemoryKind::recurrent, sequence_of(r.sizes).context)};
+  return {
+      .layer = layer, .width = r.sizes.width, .tables = exec::first_table_entry(exec::MemoryKind::recurrent, sequence_of(r.sizes).context)};
 }
 
 }  // namespace

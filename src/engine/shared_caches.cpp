@@ -35,7 +35,8 @@ void SessionPipelines::make(exec::Worker& worker, const exec::SessionPasses& nee
   }
   std::vector<exec::PassSpec> specs = exec::session_passes(model_.config.layer_count(), needs);
   if (ring_ != nullptr) exec::add_way_back(specs);
-  if (needs.verification && !model_.config.prediction_layers.empty()) std::ranges::copy(exec::prediction_passes(needs), std::back_inserter(specs));
+  if (needs.verification && !model_.config.prediction_layers.empty())
+    std::ranges::copy(exec::prediction_passes(needs), std::back_inserter(specs));
   std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*model_.builder, specs);
   if (needs.trees) std::ranges::move(model_.builder->build_move(), std::back_inserter(dispatches));
   std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(exec::pipeline_key(dispatch)); });

@@ -22,7 +22,8 @@ kernels::AttentionShape shape_of(const PassContext& context, const ByKind<std::u
 kernels::AttentionLayer layer_of(const PassContext& context, std::uint32_t layer, const model::Attention& attention) {
   const std::uint32_t positions = context.sequence.context;
   const RopeRows rows = rope_rows(context.config, positions, attention);
-  return {layer, attention.rotates, rows.k, rows.q, attention.window < positions ? attention.window : 0, context.config.block(layer).predicts};
+  return {
+      layer, attention.rotates, rows.k, rows.q, attention.window < positions ? attention.window : 0, context.config.block(layer).predicts};
 }
 
 void normalise_qk(PassDispatches& pass, const model::AttentionWeights& weights, const model::Attention& attention,

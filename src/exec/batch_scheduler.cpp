@@ -38,8 +38,8 @@ struct BatchScheduler::Request {
   bool can_share_pass(const Request& other) const {
     if (spec == nullptr || other.spec == nullptr || !can_batch(*spec) || !can_batch(*other.spec)) return false;
     return spec->layers == other.spec->layers && can_share(spec->output, other.spec->output) && spec->kv_only == other.spec->kv_only &&
-           spec->predicts == other.spec->predicts &&
-           spec->window == other.spec->window && rows.rows.window == other.rows.rows.window && !(spec->window && other.spec->tree);
+           spec->predicts == other.spec->predicts && spec->window == other.spec->window && rows.rows.window == other.rows.rows.window &&
+           !(spec->window && other.spec->tree);
   }
 };
 

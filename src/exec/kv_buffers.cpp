@@ -183,7 +183,9 @@ void KvBytes::for_each_run(MemoryKind kind, std::uint32_t layer, const Visit& vi
     }
   };
   for (std::size_t part = 0; part < buffers_.layouts_[kind].size(); ++part) {
-    const ResourceKind buffer = kind == MemoryKind::recurrent ? ResourceKind::records : part == 0 ? ResourceKind::k_cache : ResourceKind::v_cache;
+    const ResourceKind buffer = kind == MemoryKind::recurrent ? ResourceKind::records
+                                : part == 0                   ? ResourceKind::k_cache
+                                                              : ResourceKind::v_cache;
     const vk::Slice cache = buffers_.slice(buffer, layer);
     const KvLayout layout = buffers_.layout(kind, part, buffers_.slots()[kind]);
     for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {

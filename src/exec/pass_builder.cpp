@@ -113,8 +113,7 @@ class Pass {
                                  .scale = context_.config.logit_scale,
                                  .softcap = context_.config.final_softcap};
     // Only the norm's kernel finds the last row of a prompt. A prompt's output is computed as in decoding (docs/numerics.md).
-    if (context_.select.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden ||
-        norm.bias) {
+    if (context_.select.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden || norm.bias) {
       pass_.normalise(x, norm, rows, spec_.last_row_only, "output_norm");
       x = {ResourceKind::normed};
       fusion.norm.reset();
@@ -258,7 +257,7 @@ Plan PassBuilder::build(const PassSpec& spec, const ByKind<std::uint32_t>& slots
   const bool uses_hidden_states = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool hidden_states_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool head_fits = !spec.predicts || (!context_.config.prediction_layers.empty() && !spec.prompt && !spec.tree && !spec.window &&
-                                             spec.layers == LayerPlan{} && spec.keep_after == 0);
+                                            spec.layers == LayerPlan{} && spec.keep_after == 0);
   const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
   const bool window_fits = !spec.window || (spec.step == RoundStep::none && !spec.tree);
   const bool bucket_exists = spec.prompt ? kernels::prompt_bucket_for(spec.bucket) == spec.bucket

@@ -28,7 +28,8 @@ struct SessionPasses {
   bool candidates = false;    ///< of the rows: the session samples, and the device selects the candidates
   /// Whether these passes cover all that `other` needs.
   bool cover(const SessionPasses& other) const {
-    return (verification || !other.verification) && (logits || !other.logits) && (trees || !other.trees) && (candidates || !other.candidates);
+    return (verification || !other.verification) && (logits || !other.logits) && (trees || !other.trees) &&
+           (candidates || !other.candidates);
   }
 };
 std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs);

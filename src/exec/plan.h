@@ -14,11 +14,11 @@ namespace skipstone::exec {
 
 /// The output of a pass besides K and V.
 enum class Output : std::uint8_t {
-  none,    ///< nothing (all chunks of a prompt but the last)
-  argmax,  ///< token, probability and margin of every row
-  logits,  ///< the logits of every row, for sampling
+  none,        ///< nothing (all chunks of a prompt but the last)
+  argmax,      ///< token, probability and margin of every row
+  logits,      ///< the logits of every row, for sampling
   candidates,  ///< the candidates that Rows::candidates requests for every row; the logits stay on the device
-  hidden,  ///< the residual stream of every row after the last norm, from which the logits are computed
+  hidden,      ///< the residual stream of every row after the last norm, from which the logits are computed
 };
 const char* to_string(Output output);
 

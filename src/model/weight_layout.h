@@ -109,10 +109,10 @@ struct WeightLayout {
   kernels::Matrix embedding, output;  ///< the same tensor where embeddings are tied
   NormWeights output_norm;
   std::optional<std::uint32_t> output_bias;
-  std::vector<LayerWeights> layers;             ///< by block: after the model's layers those of heads
-  std::vector<PredictionWeights> predictions;   ///< by head
-  std::vector<std::uint32_t> first_tensors;  ///< by layer of the model: its first ordinal; and the first one after all layers
-  std::uint32_t first_of_heads = 0;          ///< the first ordinal of heads, which are the last tensors
+  std::vector<LayerWeights> layers;            ///< by block: after the model's layers those of heads
+  std::vector<PredictionWeights> predictions;  ///< by head
+  std::vector<std::uint32_t> first_tensors;    ///< by layer of the model: its first ordinal; and the first one after all layers
+  std::uint32_t first_of_heads = 0;            ///< the first ordinal of heads, which are the last tensors
 
   std::uint64_t bytes() const;  ///< on the device
   std::uint64_t layer_bytes(std::uint32_t layer) const;

@@ -61,9 +61,9 @@ constexpr std::array<DrafterInfo, 16> table = {{
     {"window", "the whole model with the text's first SINK and last RECENT positions alone, for long texts; window:SINK,RECENT (4,252)",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none,       make_asd,    make_exit,    make_skip,  make_mtp, make_auto,
-                                                         make_sequential, make_lookup, make_suffix,  make_copy,  make_jacobi,
-                                                         make_lookahead,  make_ngram,  make_recycle, make_model, make_window};
+constexpr std::array<Factory, table.size()> factories = {
+    make_none,   make_asd,  make_exit,   make_skip,      make_mtp,   make_auto,    make_sequential, make_lookup,
+    make_suffix, make_copy, make_jacobi, make_lookahead, make_ngram, make_recycle, make_model,      make_window};
 
 const DrafterInfo* find(std::string_view name) {
   const auto found = std::ranges::find(table, name, &DrafterInfo::name);

@@ -1,12 +1,18 @@
 // The drafter `mtp`: texts are plain decoding's, whatever sequences do, and the head's drafts are those of a text that is read at once.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/status.h"
+#include "engine/device_sequence.h"
 #include "engine/engine.h"
+#include "engine/engine_state.h"
 #include "fixtures/failure.h"
 #include "fixtures/slow_device.h"
 #include "fixtures/system.h"
@@ -62,8 +68,8 @@ TEST_F(MtpDrafts, GivePlainText) {
     const std::uint64_t seed = text % 3;
     const Tokens prompt = prompt_of(*loaded, 5 + text * 7 % 60, static_cast<std::uint32_t>(text));
     const auto plain = Session(loaded, with("none", seed)).generate(prompt, 30, {});
-    for (const char* draft : {"mtp", "mtp:k=1", "mtp:k=15", "mtp:k=4,gamma=0.02,adaptive=1", "suffix:alpha=4,k=31,p=0+mtp", "auto:suffix,mtp",
-                              "mtp:k=2+asd:c=0.9,m=1,gamma=0", "auto"}) {
+    for (const char* draft : {"mtp", "mtp:k=1", "mtp:k=15", "mtp:k=4,gamma=0.02,adaptive=1", "suffix:alpha=4,k=31,p=0+mtp",
+                              "auto:suffix,mtp", "mtp:k=2+asd:c=0.9,m=1,gamma=0", "auto"}) {
       const auto outcome = Session(loaded, with(draft, seed)).generate(prompt, 30, {});
       EXPECT_EQ(outcome.tokens, plain.tokens) << draft << ", text " << text;
       drafted += outcome.stats.drafted;
@@ -141,6 +147,52 @@ TEST_F(MtpDrafts, AddOneLayerOfKeysAndARecordToTheMemory) {
   EXPECT_GT(with_head->memory().weights, without->memory().weights);
   EXPECT_GT(with_head->memory().kv, without->memory().kv);
   EXPECT_LT(with_head->memory().kv, 2 * without->memory().kv);
+}
+
+// The first draft after each token of a text is that of other programs.
+TEST(MtpDraftsOfReferenceModels, AreThoseOfOtherPrograms) {
+  const std::filesystem::path root = std::filesystem::path(SKIPSTONE_SHARED_DATA) / "arch";
+  if (!std::filesystem::is_directory(root)) GTEST_SKIP() << "no reference models in " << root;
+  std::size_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::filesystem::path expected = entry.path() / "expected_mtp.json";
+    if (!std::filesystem::exists(expected)) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    EngineOptions options;
+    options.model_path = (entry.path() / "model.gguf").string();
+    options.context = 256;
+    options.kv = KvType::f32;
+    std::shared_ptr<Engine> engine;
+    try {
+      engine = Engine::load(options);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), Code::unsupported) << error.what();
+      continue;
+    }
+    const auto prompts = nlohmann::json::parse(std::ifstream(entry.path() / "expected.json")).at("prompts");
+    const auto wanted = nlohmann::json::parse(std::ifstream(expected)).at("prompts");
+    for (std::size_t i = 0; i < (fixtures::slow_device() ? 1 : prompts.size()); ++i) {
+      exec::Executor passes(*engine->state().passes);
+      DeviceSequence sequence(passes, engine->config());
+      const auto greedy = prompts[i].at("greedy").get<Tokens>(), drafts = wanted[i].at("draft_argmax").get<Tokens>();
+      const auto margins = wanted[i].at("draft_margin").get<std::vector<double>>();
+      const auto read = prompts[i].at("ids").get<Tokens>();
+      for (const Token token : read) sequence.text().append(token);
+      sequence.prefill(read, false);
+      for (std::size_t at = 0; at < drafts.size(); ++at) {
+        const speculation::Choice draft = sequence.draft(speculation::PredictionHead(), greedy[at], 0);
+        if (margins[at] >= 0.02) {
+          EXPECT_EQ(draft.token, drafts[at]) << "prompt " << i << ", draft " << at;
+          ++compared;
+        }
+        sequence.text().append(greedy[at]);
+        speculation::Verified verified;
+        sequence.verify(speculation::TokenTree(greedy[at]), 0, verified);
+        sequence.commit(std::vector<std::uint32_t>{0});
+      }
+    }
+  }
+  EXPECT_GT(compared, 0u);
 }
 
 }  // namespace

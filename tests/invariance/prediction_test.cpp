@@ -70,7 +70,7 @@ TEST(PredictionHead, DraftsAsTheOracleDoes) {
     for (std::uint32_t offset = 0; offset < 3; ++offset) {
       const std::vector<float>& logits = wanted.logits.back();
       expect_draft(draft(*sequence, token, base + offset), logits, tolerance,
-                  "after " + std::to_string(base) + " tokens, draft " + std::to_string(offset));
+                   "after " + std::to_string(base) + " tokens, draft " + std::to_string(offset));
       token = static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
       const std::vector<float> own = wanted.hidden.back();
       if (offset < 2) wanted = model.oracle().predict(oracle, {&token, 1}, base + offset, own);
@@ -87,7 +87,8 @@ std::vector<std::byte> kept_after(DeviceModel& model, const Tokens& text, bool d
   for (std::uint32_t base = 0; base < text.size();) {
     const std::uint32_t rows = std::min(step(base), static_cast<std::uint32_t>(text.size()) - base);
     if (drafts && base > 0) {
-      for (std::uint32_t offset = 0; offset < 3 && base + offset < text.size(); ++offset) draft(*sequence, text[base + offset], base + offset);
+      for (std::uint32_t offset = 0; offset < 3 && base + offset < text.size(); ++offset)
+        draft(*sequence, text[base + offset], base + offset);
     }
     model.logits(*sequence, std::span(text).subspan(base, rows), base, model.layers());
     base += rows;
@@ -103,8 +104,9 @@ TEST(PredictionHead, KeepsTheBitsOfSingleRows) {
   std::uint32_t turn = 0;
   const std::vector<std::byte> together = kept_after(model, text, false, [&](std::uint32_t) { return 32 - turn++ % 32; });
   EXPECT_TRUE(together == alone) << "passes of several rows";
-  const std::vector<std::byte> drafted =
-      kept_after(model, text, true, [&](std::uint32_t base) { return 1 + philox({base, 0, 0, 0}, {21, 22})[0] % 9; });
+  const std::vector<std::byte> drafted = kept_after(model, text, true, [&](std::uint32_t base) {
+    return 1 + philox({base, 0, 0, 0}, {21, 22})[0] % 9;
+  });
   EXPECT_TRUE(drafted == alone) << "after drafts";
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }

@@ -1,4 +1,5 @@
-// Drafters whose passes are a second model's, the model's own over a part of its cache, or its head's: what they ask for and what they refuse.
+// Drafters whose passes are a second model's, the model's own over a part of its cache, or its head's: what they ask for and what they
+// refuse.
 #include <gtest/gtest.h>
 
 #include <numeric>

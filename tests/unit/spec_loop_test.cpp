@@ -286,8 +286,8 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     FakeModel model;
     model.vocabulary = 200;
-    model.sampling = {.temperature = 1.1f, .top_k = 50, .top_p = 0.95f, .min_p = 0.02f, .repeat_penalty = 1.15f, .repeat_last = 32,
-                      .seed = seed};
+    model.sampling = {
+        .temperature = 1.1f, .top_k = 50, .top_p = 0.95f, .min_p = 0.02f, .repeat_penalty = 1.15f, .repeat_last = 32, .seed = seed};
     const std::vector<Token> prompt = {5, 6, 7};
     const auto expected = decode_plainly(model, prompt, 400, 200, {}, 0).tokens;
     for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15",
