@@ -16,8 +16,8 @@ uint row_keys(uint row) {
 }
 
 #if defined(SK_LAYER_WINDOW)
-// The first key that row `row` sees. Where the layer's window begins after the text's prefix, no key of the prefix is among them. The first
-// position has no keys where bit 1 of WINDOWED is set.
+// The first key that row `row` sees. Where the layer's window begins after the text's prefix, no key of the prefix is among them. Where bit
+// 1 of WINDOWED is set, the first position has no keys.
 uint first_key(uint row) {
   const uint least = min(WINDOWED >> 1u, row_position(row));
   if ((WINDOWED & 1u) == 0u || row_position(row) < push.window) return least;
