@@ -28,6 +28,7 @@ layout(std430, set = 0, binding = RECURRENT_SCAN_OUT) writeonly buffer Out { flo
 #define SK_PAGES
 #include "lib/keys.glsl"
 #include "lib/records.glsl"
+#include "lib/taps.glsl"
 #include "lib/activation.glsl"
 #include "lib/reduce.glsl"
 
@@ -40,9 +41,7 @@ shared vec4 keys[QUADS];
 shared vec4 queries[QUADS];
 
 uint lane, head, first_column;
-// The positions under the taps, by their distance from the row's: as in short_conv.comp.
-uint taps_count, own_rows;
-uint places[KERNEL];
+uint farthest;   // tap of the row's convolutions
 
 uint state_at(uint slot, uint quad, uint column) { return slot * (push.slot / 4u) + (head * QUADS + quad) * VALUE_DIM + column; }
 
@@ -61,26 +60,12 @@ void store_state(uint slot) {
   }
 }
 
-void find_taps(uint row, uint position) {
-  own_rows = 0u;
-  taps_count = min(KERNEL - 1u, position);
-  for (uint back = 0u; back <= taps_count; ++back) {
-    uint at;
-    if (find_record(row, position - back, at)) {
-      own_rows |= 1u << back;
-      places[back] = at * push.in_stride + push.record_first;
-    } else {
-      places[back] = at * push.record;
-    }
-  }
-}
-
 float number_at(uint back, uint index) { return (own_rows >> back & 1u) != 0u ? inputs[places[back] + index] : records[places[back] + index]; }
 
 float convolved(uint channel) {
   const uint tap = channel * KERNEL + KERNEL - 1u;
   precise float sum = RULE == SCAN_MAMBA ? taps_bias[channel] : 0.0;
-  for (uint back = taps_count + 1u; back-- > 0u;) sum = fma(taps[tap - back], number_at(back, channel), sum);
+  for (uint back = farthest + 1u; back-- > 0u;) sum = fma(taps[tap - back], number_at(back, channel), sum);
   return silu(sum);
 }
 
@@ -120,7 +105,7 @@ bool is_column(uint c) { return lane + c * LANES < COLUMNS && first_column + lan
 
 // The step of the row at `position` on the path of `row`. `emits`: it is `row` itself, and its output is wanted.
 void advance(uint row, uint position, bool emits) {
-  find_taps(row, position);
+  farthest = find_taps(row, position, 0u, push.record_first, push.in_stride, push.record);
   const uint key_head = push.key_group == 0u ? head % push.key_heads : head / push.key_group;
   precise float squares_k = 0.0, squares_q = 0.0;
   barrier();   // keys and queries are those of the step before until all lanes have read them

@@ -19,11 +19,7 @@ layout(std430, set = 0, binding = SHORT_CONV_RECORDS) buffer Records { float rec
 #define SK_PAGES
 #include "lib/keys.glsl"
 #include "lib/records.glsl"
-
-// Of the positions before a row, by their distance from it: bit `back` of `own_rows` says whether it is a row of this pass, and
-// places[back] is where that row begins in `inputs`, or where the record begins in the cache.
-uint own_rows = 0u;
-uint places[KERNEL];
+#include "lib/taps.glsl"
 
 // A row that begins at `first`.
 float record_of(uint first, uint channel) {
@@ -34,16 +30,7 @@ float record_of(uint first, uint channel) {
 void main() {
   const uint row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
-  const uint position = row_position(row), earlier = min(KERNEL - 1u, position);
-  for (uint back = 1u; back <= earlier; ++back) {
-    uint at;
-    if (find_record(row, position - back, at)) {
-      own_rows |= 1u << back;
-      places[back] = at * push.in_stride;
-    } else {
-      places[back] = at * push.channels;
-    }
-  }
+  const uint earlier = find_taps(row, row_position(row), 1u, 0u, push.in_stride, push.channels);
   const uint first = row * push.in_stride, target = row_slot(row) * push.channels;
   for (uint i = 0; i < ROUNDS; ++i) {
     const uint channel = (gl_WorkGroupID.x * ROUNDS + i) * LANES + gl_LocalInvocationID.x;
