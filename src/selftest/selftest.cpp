@@ -13,28 +13,14 @@ namespace skipstone::selftest {
 
 std::vector<Case> all_cases(const Scope& scope) {
   std::vector<Case> all;
-  for (const auto family : {embed_cases,
-                            matvec_cases,
-                            matmul_cases,
-                            rms_norm_cases,
-                            norm_cases,
-                            head_norm_cases,
-                            rope_store_cases,
-                            attention_cases,
-                            attention_prefill_cases,
-                            short_conv_cases,
-                            recurrent_scan_cases,
-                            head_gate_cases,
-                            swiglu_cases,
-                            keep_rows_cases,
-                            move_kv_cases,
-                            cosine_cases,
-                            argmax_cases,
-                            candidates_cases,
-                            round_cases,
-                            random_fill_cases,
-                            invariance_cases,
-                            position_invariance_cases}) {
+  for (const auto family : {embed_cases,       matvec_cases,         matmul_cases,
+                            rms_norm_cases,    norm_cases,           head_norm_cases,
+                            rope_store_cases,  attention_cases,      attention_prefill_cases,
+                            short_conv_cases,  recurrent_scan_cases, router_cases,
+                            experts_cases,     head_gate_cases,      swiglu_cases,
+                            keep_rows_cases,   move_kv_cases,        cosine_cases,
+                            argmax_cases,      candidates_cases,     round_cases,
+                            random_fill_cases, invariance_cases,     position_invariance_cases}) {
     std::vector<Case> cases = family(scope);
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
