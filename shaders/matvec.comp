@@ -58,11 +58,11 @@ void reduce() {
   }
 }
 
-void main() {
+void MATVEC_MAIN() {
   prepare_table();
   const uint lane = gl_LocalInvocationID.x;
   const uint k_lane = lane % K_LANES, row_lane = lane / K_LANES;
-  const uint first_column = gl_WorkGroupID.y * COLS;
+  const uint first_column = FIRST_COLUMN;
 
   precise float sum[OUTPUTS];
   precise float squares[COLS];
@@ -79,7 +79,7 @@ void main() {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) expand(raw[r], part, a[r], b[r]);
       const uint quad = block * 8u + part * 2u;
       [[unroll]] for (uint c = 0; c < COLS; ++c) {
-        const uint at = ((first_column + c) * push.x_stride >> 2) + quad;
+        const uint at = X_START(c) + quad;
         precise vec4 xa = load_x(at);
         precise vec4 xb = load_x(at + 1u);
         if (NORM != 0u) {
@@ -110,3 +110,6 @@ void main() {
     store(row, first_column + c, PAIRS ? gated(row, value, total_of(lanes_row, r + ROWS - ROWS_OUT, c)) : value);
   }
 }
+#if defined(EXPERTS)
+#include "lib/experts.glsl"
+#endif

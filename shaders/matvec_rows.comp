@@ -30,7 +30,7 @@ void hold(uint first_column, uint block) {
   }
   [[unroll]] for (uint c = 0; c < COLS; ++c) {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {
-      precise vec4 v = load_x(((first_column + c) * push.x_stride >> 2) + at + i * LOADERS);
+      precise vec4 v = load_x(X_START(c) + at + i * LOADERS);
       if (NORM != 0u) {
         squares[c] = squares4(v, squares[c]);
         v *= weight[i];
@@ -91,9 +91,9 @@ void store_largest(uint c, uint column) {
   if (gl_LocalInvocationID.x == 0u) partials[partial_at(column, LANES)] = Partial(best.index, best.largest, best.second, total);
 }
 
-void main() {
+void MATVEC_MAIN() {
   prepare_table();
-  const uint first_column = gl_WorkGroupID.y * COLS;
+  const uint first_column = FIRST_COLUMN;
   uint first_unit[ROWS];
   [[unroll]] for (uint r = 0; r < ROWS; ++r) first_unit[r] = unit_of(matrix_row(output_row(r), r >= ROWS_OUT), 0u, push.blocks);
   [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) sum[i] = 0.0;
@@ -123,3 +123,6 @@ void main() {
     }
   }
 }
+#if defined(EXPERTS)
+#include "lib/experts.glsl"
+#endif

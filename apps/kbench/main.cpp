@@ -32,7 +32,8 @@ struct Options {
   std::vector<std::string> operations, formats, rows, compiled, launched;
   std::string device, shape, heads, kv = "f16", tier, output_format = "md";
   std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, window = 0, tile = 0, samples = 7;
-  double softcap = 0.0;
+  std::uint32_t experts = 32, experts_used = 4, expert_ffn = 768;
+  double softcap = 0.0, overlap = 0.5;
   bool list = false, host_clock = false;
 };
 
@@ -82,6 +83,16 @@ kbench::Sizes sizes_of(const Options& o) {
   if (o.depth > (1u << 17)) fail(ExitCode::usage, "--depth {} cannot be measured; 0 to 131072", o.depth);
   if (o.window > (1u << 17)) fail(ExitCode::usage, "--window {} cannot be measured; 0 to 131072", o.window);
   if (!(o.softcap >= 0.0 && o.softcap <= 1e6)) fail(ExitCode::usage, "--softcap {} is no number of 0 to 1e6", o.softcap);
+  if (o.experts == 0 || o.experts > model::most_experts || o.experts_used == 0 ||
+      o.experts_used > std::min(o.experts, model::most_experts_used)) {
+    fail(ExitCode::usage, "--experts {} --experts-used {} cannot be measured; up to {}, of which a row has up to {}", o.experts,
+         o.experts_used, model::most_experts, model::most_experts_used);
+  }
+  if (o.expert_ffn == 0 || o.expert_ffn % 4 != 0 || o.expert_ffn > (1u << 16)) {
+    fail(ExitCode::usage, "--expert-ffn {} cannot be measured; a multiple of 4 up to 65536", o.expert_ffn);
+  }
+  if (!(o.overlap >= 0.0 && o.overlap <= 1.0)) fail(ExitCode::usage, "--overlap {} is no number of 0 to 1", o.overlap);
+  sizes.experts = o.experts, sizes.experts_used = o.experts_used, sizes.expert_ffn = o.expert_ffn, sizes.overlap = o.overlap;
   sizes.window = o.window;
   sizes.softcap = static_cast<float>(o.softcap);
   return sizes;
@@ -215,6 +226,10 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--shape", o.shape, "Outputs and inputs of matrices")->capture_default_str()->type_name("NxK");
   app.add_option("--width", o.width, "Of the residual stream")->capture_default_str();
   app.add_option("--ffn", o.ffn, "Of the feed-forward network")->capture_default_str();
+  app.add_option("--experts", o.experts, "Experts of a layer")->capture_default_str();
+  app.add_option("--experts-used", o.experts_used, "Experts of a row")->capture_default_str();
+  app.add_option("--expert-ffn", o.expert_ffn, "Of an expert")->capture_default_str();
+  app.add_option("--overlap", o.overlap, "The part of a row's experts that the row before it has chosen too")->capture_default_str();
   app.add_option("--heads", o.heads, "Query heads, KV heads, dimensions of a head")->capture_default_str()->type_name("H/KVxD");
   app.add_option("--vocab", o.vocabulary, "Logits of a row")->capture_default_str();
   app.add_option("--depth", o.depth, "Tokens in the KV cache")->capture_default_str();

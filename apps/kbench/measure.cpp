@@ -14,6 +14,7 @@
 #include "selftest/cases.h"
 #include "selftest/data.h"
 #include "selftest/matrix_check.h"
+#include "vk/recorder.h"
 
 namespace kbench {
 
@@ -24,7 +25,8 @@ namespace {
 constexpr std::uint32_t most_rounds = 4096;
 
 std::uint64_t scratch_bytes(const Sizes& s) {
-  return std::uint64_t{STEP_MAX_ROWS} * kernels::padded(std::max({s.n, s.k, s.width, s.ffn})) * sizeof(float);
+  const std::uint32_t of_experts = s.experts_used * kernels::padded(s.expert_ffn);
+  return std::uint64_t{STEP_MAX_ROWS} * std::max(kernels::padded(std::max({s.n, s.k, s.width, s.ffn})), of_experts) * sizeof(float);
 }
 
 /// Prompt and verification passes have full buckets.
@@ -205,6 +207,7 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
   timed.result = std::move(result);
   timed.result.statistics = library_.pipeline(kernel.kernel, kernel.constants, kernel.subgroup).statistics();
   for (const Dispatch& dispatch : timed.dispatches) fill_operands(dispatch);
+  for (const auto& [resource, words] : work.contents) vk::Uploader(device_).upload(std::as_bytes(std::span(words)), slice(resource));
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
   const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));
   const auto record = [&](std::uint32_t rounds) {

@@ -303,6 +303,10 @@ constexpr Operation table[] = {
     {"recurrent_scan", "recurrent_scan", "gated delta rule; states read and written once", false, STEP_VERIFY_ROWS, 1, recurrent_scan},
     {"gated_norm", "gated_norm", "norm and gates of its heads", false, STEP_MAX_ROWS, 1, gated_norm},
     {"head_gate", "head_gate", "gates of attention's heads", false, STEP_MAX_ROWS, 1, head_gate},
+    {"router", "router", "the experts of each row, and their weights", false, STEP_MAX_ROWS, 1, route},
+    {"group_experts", "group_experts", "the rows of each expert", false, STEP_MAX_ROWS, 1, group_experts},
+    {"experts", "experts", "W x of the experts of each row, each matrix read once", true, STEP_MAX_ROWS, 1, experts},
+    {"combine_experts", "combine_experts", "and the weighted sums of their outputs", false, STEP_MAX_ROWS, 1, combine_experts},
     {"swiglu", "swiglu", "silu(gate) * up", false, STEP_MAX_ROWS, 1, swiglu},
     {"store_record", "store_record", "hidden states for a head", false, STEP_MAX_ROWS, 1, store_record},
     {"prediction_input", "prediction_input", "and what it starts from", false, STEP_MAX_ROWS, 1, prediction_input},
@@ -315,17 +319,26 @@ constexpr Operation table[] = {
 
 }  // namespace
 
+kernels::Matrix matrix_of(const Selector& select, gguf::Type format, std::uint32_t n, std::uint32_t k, std::uint32_t whole) {
+  kernels::Matrix matrix{first_matrix, format, n, k, {{0, n}}, select.interleave()};
+  const std::uint64_t row = place_of(matrix, first_matrix).quant_bytes(0) / kernels::padded_rows(n, matrix.interleave);
+  if (row * kernels::padded_rows(n, matrix.interleave) <= select.caps().max_storage_range) return matrix;
+  const auto most = static_cast<std::uint32_t>(select.caps().max_storage_range / row / whole * whole);
+  if (most == 0) fail(Code::invalid_argument, "{} rows of {} weights are more than one binding takes; choose a smaller --shape", whole, k);
+  matrix.parts.clear();
+  for (std::uint32_t first = 0; first < n; first += most) matrix.parts.push_back({first, std::min(most, n - first)});
+  return matrix;
+}
+
 model::Config config_of(const Sizes& s) {
   model::Config config;
   config.architecture = "llama";
   const model::Attention attention{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim, .output_gate = true};
   config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}},
                    {.mixer = model::ShortConv{short_conv_kernel}, .feedforward = model::Mlp{.width = s.ffn}},
-                   {.mixer = delta_net_of(s), .feedforward = model::Mlp{.width = s.ffn}}};
+                   {.mixer = delta_net_of(s), .feedforward = experts_of(s)}};
   config.prediction_layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}, .predicts = true}};
-  config.width = s.width;
-  config.rope_dim = s.head_dim;
-  config.vocabulary = s.vocabulary;
+  config.width = s.width, config.rope_dim = s.head_dim, config.vocabulary = s.vocabulary;
   return config;
 }
 

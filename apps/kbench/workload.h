@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "exec/pass_builder.h"
@@ -26,12 +27,14 @@ struct Sizes {
   std::uint32_t width = 4096, ffn = 11008, heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000;
   std::uint32_t depth = 1024;  ///< tokens in the KV cache
   skipstone::KvFormats kv_format = skipstone::KvFormat::f16;
-  std::uint32_t window = 0;  ///< sliding window: keys that a row attends to; 0: all
-  float softcap = 0.0f;      ///< of attention's scores; 0: none
+  std::uint32_t window = 0;                                        ///< sliding window: keys that a row attends to; 0: all
+  float softcap = 0.0f;                                            ///< of attention's scores; 0: none
+  std::uint32_t experts = 32, experts_used = 4, expert_ffn = 768;  ///< of all, of a row, activations of one
+  double overlap = 0.5;                                            ///< the part of a row's experts that the row before it chose too
 };
 
-/// The model of a layer with attention, one with a short convolution, one with a gated delta net and a head for multi-token prediction,
-/// whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
+/// The model of a layer with attention, one with a short convolution, one with a gated delta net and experts, and a head for multi-token
+/// prediction, whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
 skipstone::model::Config config_of(const Sizes& sizes);
 skipstone::exec::SequenceShape sequence_of(const Sizes& sizes);
 
@@ -51,6 +54,8 @@ struct Workload {
   double bytes = 0;                                       ///< minimum read and write traffic
   double flops = 0;                                       ///< multiplications and additions
   std::optional<skipstone::selftest::MatrixShape> check;  ///< the same kernel on fewer rows of the matrix, for the oracle
+  /// Words that operands have instead of random ones.
+  std::vector<std::pair<skipstone::kernels::Resource, std::vector<std::uint32_t>>> contents{};
 };
 
 inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights, or taps; large enough for all
@@ -71,6 +76,17 @@ struct Operation {
 };
 
 std::span<const Operation> operations();
+
+// Those of mixtures of experts (experts_workload.cpp).
+Workload route(const Selector& select, const Request& request);
+Workload group_experts(const Selector& select, const Request& request);
+Workload experts(const Selector& select, const Request& request);
+Workload combine_experts(const Selector& select, const Request& request);
+/// The experts of the config_of() sizes.
+skipstone::model::Experts experts_of(const Sizes& sizes);
+/// A matrix with a model matrix's layout, split into parts of a multiple of `whole` rows if one binding cannot cover it.
+skipstone::kernels::Matrix matrix_of(const Selector& select, skipstone::gguf::Type format, std::uint32_t n, std::uint32_t k,
+                                     std::uint32_t whole = 1024);
 
 /// The placement of copy `tensor` of a workload's matrix.
 skipstone::model::TensorPlace place_of(skipstone::kernels::Matrix matrix, std::uint32_t tensor);

@@ -149,7 +149,7 @@ typedef struct skipstone_engine_info {
   const char* model_type;      /* the tensor type that most parameters have: "Q4_0" */
   uint64_t parameters;         /* of the model */
   uint64_t tensor_bytes;       /* of its tensors, as a file has them */
-  uint64_t bytes_per_token;    /* of weights that a pass over one token reads: all but the embedding's other rows */
+  uint64_t bytes_per_token;    /* of weights that a pass over one token reads: not the embedding's other rows and the experts not chosen */
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
   int32_t kv_type_v;           /* skipstone_kv_type of the cached values, likewise */
 } skipstone_engine_info;

@@ -9,5 +9,6 @@
 #define SWIGLU_GELU_GATE 1
 #define SWIGLU_GELU 2
 #define SWIGLU_SQUARED_RELU 3
+#define SWIGLU_CLAMPED_GATE 4   // both halves clamped, as gpt-oss has them
 #define SWIGLU_PUSH(FIELD) FIELD(uint, n) FIELD(uint, in_stride) FIELD(uint, out_stride)
 #endif

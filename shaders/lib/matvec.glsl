@@ -3,7 +3,23 @@
 #include "abi/argmax_merge.h"
 
 MATVEC_SPEC(SK_CONSTANT)
+#if defined(EXPERTS)
+#include "abi/matvec_experts.h"
+layout(push_constant) uniform Push { MATVEC_EXPERTS_PUSH(SK_FIELD) } push;
+layout(std430, set = 0, binding = MATVEC_GROUPS) readonly buffer Groups { uint groups[]; };
+// Columns are slots of one expert (lib/experts.glsl): its first row in the stack; how many columns there are; of each its slot, and where
+// its row of x starts.
+uint expert_row, columns;
+uint slots[COLS], x_starts[COLS];
+#define MATVEC_MAIN multiply
+#define FIRST_COLUMN 0u
+#define X_START(c) x_starts[c]
+#else
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
+#define MATVEC_MAIN main
+#define FIRST_COLUMN (gl_WorkGroupID.y * COLS)
+#define X_START(c) ((first_column + c) * push.x_stride >> 2)
+#endif
 
 #if defined(USE_TEXELS)
 layout(set = 0, binding = MATVEC_X) uniform usamplerBuffer x_texels;
@@ -74,7 +90,11 @@ float norm_scale(float squares) {
 }
 
 // The matrix row of output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
+#if defined(EXPERTS)
+uint matrix_row(uint row, bool up) { return expert_row + min(row, push.n - 1u); }
+#else
 uint matrix_row(uint row, bool up) { return min(row, push.n - 1u) + (up ? push.n : 0u); }
+#endif
 
 // The product of output row `row` of gate (PAIRS: or of up) from its sum.
 float product(uint row, bool up, float sum) {
@@ -86,7 +106,11 @@ float product(uint row, bool up, float sum) {
 // The output of a sum, without a residual.
 float finished(uint row, float value) {
   precise float result = PAIRS ? value : product(row, false, value);
+#if defined(EXPERTS)
+  if (ADD_BIAS != 0u && row < push.n) result += bias[push.row_first + expert_row + row];
+#else
   if (ADD_BIAS != 0u && row < push.n) result += bias[push.y_first + row];
+#endif
   result *= push.scale;
   if (EPILOGUE == MATVEC_STORE_CAPPED || EPILOGUE == MATVEC_ARGMAX_CAPPED) result = softcap(result, push.cap);
   if (EPILOGUE == MATVEC_GELU) result = gelu(result);
@@ -100,6 +124,10 @@ float gated(uint row, float gate, float up) {
 }
 
 void store(uint row, uint column, float value) {
+#if defined(EXPERTS)
+  if (column >= columns) return;
+  column = slots[column];
+#endif
   if (row >= push.n) return;
   precise float result = finished(row, value);
   const uint at = column * push.y_stride + push.y_first + row;

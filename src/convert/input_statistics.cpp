@@ -23,16 +23,17 @@ using model::Role;
 /// The matrices that read one input.
 struct Readers {
   ref::MatrixInput input;
-  std::array<Role, 9> roles;
+  std::array<Role, 10> roles;
   std::size_t count;
 };
 
-constexpr std::array readers{
-    Readers{ref::MatrixInput::attention,
-            {Role::q, Role::k, Role::v, Role::qkv, Role::shortconv_in, Role::ssm_in, Role::ssm_gate, Role::ssm_beta, Role::ssm_alpha},
-            9},
-    Readers{ref::MatrixInput::attention_output, {Role::o, Role::shortconv_out, Role::ssm_out}, 3},
-    Readers{ref::MatrixInput::ffn, {Role::gate, Role::up, Role::gate_up}, 3}, Readers{ref::MatrixInput::ffn_down, {Role::down}, 1}};
+constexpr std::array readers{Readers{ref::MatrixInput::attention,
+                                     {Role::q, Role::k, Role::v, Role::qkv, Role::shortconv_in, Role::ssm_in, Role::ssm_gate,
+                                      Role::ssm_beta, Role::ssm_alpha, Role::ssm_rates},
+                                     10},
+                             Readers{ref::MatrixInput::attention_output, {Role::o, Role::shortconv_out, Role::ssm_out}, 3},
+                             Readers{ref::MatrixInput::ffn, {Role::gate, Role::up, Role::gate_up, Role::shared_gate, Role::shared_up}, 5},
+                             Readers{ref::MatrixInput::ffn_down, {Role::down, Role::shared_down}, 2}};
 
 /// [layer][input]
 using Squares = std::vector<std::array<InputSquares, readers.size()>>;

@@ -23,6 +23,12 @@ struct Dimensions {
         recurrent(recurrent_shape(c)),
         output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
 
+  /// The experts of the layers that have them; sizes of 0 if none has.
+  model::Experts experts() const { return config.experts() == nullptr ? model::Experts() : *config.experts(); }
+  /// STEP_MAX_ROWS rows of `width` floats for each expert of a row.
+  std::uint64_t slots_of(std::uint32_t width) const { return experts().used * rows_of(width); }
+  /// Of what experts see.
+  std::uint32_t expert_width() const { return experts().latent != 0 ? experts().latent : config.width; }
   /// STEP_MAX_ROWS rows of `width` floats.
   static std::uint64_t rows_of(std::uint32_t width) { return std::uint64_t{STEP_MAX_ROWS} * padded(width) * sizeof(float); }
   std::uint64_t logits() const { return output_rows * padded(config.vocabulary) * sizeof(float); }
@@ -41,8 +47,14 @@ std::uint32_t prediction_input(const Dimensions& d) { return d.config.prediction
 /// The widest rows that matrices multiply, in half precision.
 std::uint64_t half_rows(const Dimensions& d) {
   const std::uint64_t widest =
-      padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn(), d.recurrent.output, prediction_input(d)}));
+      padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn(), d.recurrent.output, d.experts().latent,
+                       prediction_input(d)}));
   return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
+}
+
+std::uint64_t expert_groups(const Dimensions& d) {
+  const model::Experts experts = d.experts();
+  return experts.used == 0 ? 0 : (EXPERTS_LIST(std::uint64_t{experts.count}) + std::uint64_t{STEP_MAX_ROWS} * experts.used) * 4;
 }
 
 std::uint64_t argmax_partial(const Dimensions& d) {
@@ -86,6 +98,14 @@ constexpr Buffer table[] = {
     {Kind::recurrent, activations, [](const Dimensions& d) { return d.rows_of(d.recurrent.output); }},
     {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(std::max(2 * d.config.ffn(), prediction_input(d))); }},
     {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn()); }},
+    {Kind::router_logits, activations, [](const Dimensions& d) { return d.experts().used == 0 ? 0 : d.rows_of(d.experts().logits()); }},
+    {Kind::expert_choices, activations, [](const Dimensions& d) { return std::uint64_t{STEP_MAX_ROWS} * d.experts().used * 8; }},
+    {Kind::expert_groups, activations, expert_groups},
+    {Kind::expert_latent, activations, [](const Dimensions& d) { return d.rows_of(d.experts().latent); }},
+    {Kind::expert_gate_up, activations, [](const Dimensions& d) { return d.slots_of(2 * d.experts().width); }},
+    {Kind::expert_activated, activations, [](const Dimensions& d) { return d.slots_of(d.experts().width); }},
+    {Kind::expert_outputs, activations, [](const Dimensions& d) { return d.slots_of(d.expert_width()); }},
+    {Kind::shared_outputs, activations, [](const Dimensions& d) { return d.experts().shared_width == 0 ? 0 : d.rows_of(d.config.width); }},
     {Kind::half_rows, activations, half_rows},
     {Kind::attention_partial, activations, [](const Dimensions& d) { return d.attention.partial_bytes(STEP_VERIFY_ROWS); }},
     {Kind::logits, activations, [](const Dimensions& d) { return d.logits(); }},

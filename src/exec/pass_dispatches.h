@@ -64,6 +64,17 @@ kernels::Records records_of(const PassContext& context, std::uint32_t layer);
 /// The matrices before a recurrent mixer, over the normalised residual stream.
 void project(PassDispatches& pass, std::uint32_t layer, const std::vector<model::Projection>& in);
 
+/// The input of an MLP, the norm that its matrices apply to it, and what the labels of matrices and of the activation begin with.
+struct MlpInput {
+  kernels::Resource x;
+  std::optional<kernels::MatvecNorm> norm;
+  std::string prefix, activation_prefix;
+};
+/// An MLP but its last matrix: its activations are in ResourceKind::activated.
+void append_activations(PassDispatches& pass, const model::MlpWeights& own, const model::Mlp& mlp, const MlpInput& input);
+kernels::Activation kernel_activation(model::Activation activation);
+const char* activation_label(model::Activation activation);
+
 // Each kind of mixer has these three functions, each kind of feed-forward network the last one. Layers are those of the model.
 
 /// What a layer stores of the residual stream for later rows.
@@ -106,6 +117,9 @@ void append_head(PassDispatches& pass, const ByKind<std::uint32_t>& slots);
 
 /// The feed-forward network; other_residual() has its output.
 void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Mlp& mlp);
+void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Experts& experts);
 inline void append_feedforward(PassDispatches&, std::uint32_t, const std::monostate&) {}
+/// As missing_on_devices of a model.
+const char* missing_on_devices(const model::LayerConfig& layer, const model::Experts& experts);
 
 }  // namespace skipstone::exec

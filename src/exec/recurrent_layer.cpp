@@ -126,6 +126,9 @@ std::vector<kernels::Dispatch> move(const PassContext& context, std::uint32_t la
 const char* missing_on_devices(const model::Config& config) {
   for (const model::LayerConfig& layer : config.layers) {
     if (const char* what = std::visit([](const auto& mixer) { return missing(mixer); }, layer.mixer)) return what;
+    if (const auto* experts = std::get_if<model::Experts>(&layer.feedforward)) {
+      if (const char* what = missing_on_devices(layer, *experts)) return what;
+    }
   }
   return nullptr;
 }

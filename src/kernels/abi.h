@@ -14,10 +14,13 @@
 #include "abi/attention_prefill.h"
 #include "abi/attention_serial.h"
 #include "abi/candidates.h"
+#include "abi/combine_experts.h"
 #include "abi/cosine.h"
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
+#include "abi/experts.h"
 #include "abi/gated_norm.h"
+#include "abi/group_experts.h"
 #include "abi/half_rows.h"
 #include "abi/head_gate.h"
 #include "abi/head_norm.h"
@@ -26,6 +29,7 @@
 #include "abi/matmul.h"
 #include "abi/matmul_coopmat.h"
 #include "abi/matvec.h"
+#include "abi/matvec_experts.h"
 #include "abi/move_kv.h"
 #include "abi/norm.h"
 #include "abi/prediction_input.h"
@@ -33,6 +37,7 @@
 #include "abi/recurrent_scan.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
+#include "abi/router.h"
 #include "abi/short_conv.h"
 #include "abi/step_state.h"
 #include "abi/store_record.h"
@@ -88,6 +93,10 @@ SK_KERNEL_ABI(Candidates, CANDIDATES)
 SK_KERNEL_ABI(Advance, ADVANCE)
 SK_KERNEL_ABI(Accept, ACCEPT)
 SK_KERNEL_ABI(RandomFill, RANDOM_FILL)
+SK_KERNEL_ABI(Router, ROUTER)
+SK_KERNEL_ABI(GroupExperts, GROUP_EXPERTS)
+SK_KERNEL_ABI(MatvecExperts, MATVEC_EXPERTS)
+SK_KERNEL_ABI(CombineExperts, COMBINE_EXPERTS)
 
 /// See shaders/abi/step_state.h.
 struct StepState {

@@ -30,7 +30,15 @@ enum class ResourceKind : std::uint8_t {
   recurrent,  ///< outputs of recurrent layers, before their output matrix
   gate_up,    ///< rows of gate, then up
   activated,  ///< activations
-  half_rows,  ///< a matrix product's x in half precision, on its way into the tiles
+  router_logits,
+  expert_choices,
+  expert_groups,  ///< of a row its experts, of an expert its rows (shaders/abi/experts.h)
+  expert_latent,  ///< rows that experts see where they do not see the model's
+  expert_gate_up,
+  expert_activated,
+  expert_outputs,  ///< by slot
+  shared_outputs,  ///< of the shared expert, by row
+  half_rows,       ///< a matrix product's x in half precision, on its way into the tiles
   attention_partial,
   logits,
   argmax_partial,

@@ -52,15 +52,35 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
   return d;
 }
 
-Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label) {
+namespace {
+
+std::uint32_t swiglu_activation(Activation activation) {
+  switch (activation) {
+    case Activation::gated_gelu:
+      return SWIGLU_GELU_GATE;
+    case Activation::gelu:
+      return SWIGLU_GELU;
+    case Activation::squared_relu:
+      return SWIGLU_SQUARED_RELU;
+    case Activation::clamped_silu:
+      return SWIGLU_CLAMPED_GATE;
+    case Activation::gated_silu:
+    case Activation::none:
+      break;
+  }
+  return SWIGLU_SILU_GATE;
+}
+
+}  // namespace
+
+Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label,
+                  bool of_experts) {
   Dispatch d;
   d.kernel = KernelId::swiglu;
-  d.constants = words(abi::SwigluSpec{select.tuning().lanes, activation == Activation::gelu           ? std::uint32_t{SWIGLU_GELU}
-                                                             : activation == Activation::squared_relu ? std::uint32_t{SWIGLU_SQUARED_RELU}
-                                                             : activation == Activation::gated_gelu   ? std::uint32_t{SWIGLU_GELU_GATE}
-                                                                                                      : std::uint32_t{SWIGLU_SILU_GATE}});
+  d.constants = words(abi::SwigluSpec{select.tuning().lanes, swiglu_activation(activation)});
   if (activation == Activation::gated_silu) d.constants.pop_back();  // the shader's own
-  d.operands = {{{ResourceKind::gate_up}, Access::read}, {{ResourceKind::activated}, Access::write}};
+  d.operands = {{{of_experts ? ResourceKind::expert_gate_up : ResourceKind::gate_up}, Access::read},
+                {{of_experts ? ResourceKind::expert_activated : ResourceKind::activated}, Access::write}};
   d.push = bytes(abi::SwigluPush{n, padded(is_gated(activation) ? 2 * n : n), padded(n)});
   d.groups = {(n + select.tuning().lanes - 1) / select.tuning().lanes, rows, 1};
   d.label = label;

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
 #include "base/status.h"
 #include "kernels/abi.h"
 #include "kernels/operations.h"
@@ -56,6 +60,7 @@ std::uint32_t epilogue_of(const MatvecFusion& fusion) {
     case Activation::gelu:
       return MATVEC_GELU;
     case Activation::squared_relu:
+    case Activation::clamped_silu:
     case Activation::none:
       break;
   }
@@ -173,6 +178,38 @@ std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Reso
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     result.push_back(skinny(select, weights, part, x, y, rows, fusion, choice, epilogue_of(fusion)));
     result.back().label = part_label(label, weights, part);
+  }
+  return result;
+}
+
+std::vector<Dispatch> expert_product(const Selector& select, const Matrix& stack, const ExpertRows& rows, Resource x, bool by_row,
+                                     Resource y, const MatvecFusion& fusion, const std::string& label) {
+  if (fusion.norm || fusion.residual || fusion.activation != Activation::none || fusion.softcap > 0.0f)
+    fail(Code::internal, "{}: products of experts do nothing besides", label);
+  // As many columns as rows want an expert where all are wanted alike. Which rows share a workgroup changes no bit.
+  const std::uint32_t expected = std::min((rows.slots() + rows.experts - 1) / rows.experts, std::uint32_t{STEP_VERIFY_ROWS});
+  const MatvecChoice choice = select.matvec(stack.format, stack.k, expected);
+  const std::uint32_t n = stack.n / rows.experts;
+  std::vector<Dispatch> result;
+  for (std::size_t part = 0; part < stack.parts.size(); ++part) {
+    Dispatch d = skinny(select, stack, part, x, y, 1, fusion, choice, MATVEC_STORE);
+    d.kernel = matvec_experts_kernel(stack.format, select.tuning());
+    d.operands.push_back({{ResourceKind::expert_groups}, Access::read});
+    const abi::MatvecPush base = matrix_push(stack, part, fusion);
+    abi::MatvecExpertsPush push{};
+    static_assert(offsetof(abi::MatvecExpertsPush, begin) == sizeof(base));
+    std::memcpy(&push, &base, sizeof(base));
+    push.n = n;
+    push.y_stride = padded(fusion.y_width != 0 ? fusion.y_width : n);
+    push.y_first = fusion.y_first;
+    push.begin = stack.parts[part].first / n;
+    push.end = push.begin + stack.parts[part].rows / n;
+    push.row_slots = by_row ? rows.used : 1;
+    push.list = EXPERTS_LIST(rows.experts);
+    d.push = bytes(push);
+    d.groups = {divide_up(n, choice.lanes / choice.k_lanes * choice.rows), std::min(rows.experts, rows.slots()), 1};
+    d.label = part_label(label, stack, part);
+    result.push_back(std::move(d));
   }
   return result;
 }

@@ -75,10 +75,16 @@ struct MatvecNorm {
   float epsilon = 0.0f;
 };
 
-/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu; max(x, 0)^2, which matrices do not
-/// do themselves.
-enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu, squared_relu };
-constexpr bool is_gated(Activation activation) { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
+/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu; and two that matrices do not do
+/// themselves: max(x, 0)^2, and a clamped silu times the other half, clamped, + 1.
+enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu, squared_relu, clamped_silu };
+constexpr bool is_gated(Activation activation) {
+  return activation == Activation::gated_silu || activation == Activation::gated_gelu || activation == Activation::clamped_silu;
+}
+/// Whether the skinny kernels do it themselves.
+constexpr bool is_epilogue(Activation activation) {
+  return activation != Activation::squared_relu && activation != Activation::clamped_silu;
+}
 
 /// Additional operations of a multiplication.
 struct MatvecFusion {
@@ -236,8 +242,43 @@ struct GatedNorm {
 };
 Dispatch gated_norm(const Selector& select, const GatedNorm& norm, std::uint32_t rows, const std::string& label);
 
-/// gate_up -> activated, n outputs a row.
-Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);
+/// gate_up -> activated, n outputs a row; of experts a row is a slot.
+Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label,
+                  bool of_experts = false);
+
+/// The experts that a pass of `rows` rows chooses from.
+struct ExpertRows {
+  std::uint32_t experts = 0, used = 0;  ///< of all, of each row
+  std::uint32_t rows = 0;
+  std::uint32_t slots() const { return rows * used; }
+};
+enum class Gating : std::uint32_t { softmax, sigmoid, softmax_of_chosen };
+/// router_logits -> expert_choices: of each row its experts, by their logits, and their weights.
+struct Router {
+  Gating gating = Gating::softmax;
+  bool renormalised = false;                ///< weights are divided by their sum
+  std::optional<std::uint32_t> correction;  ///< tensor, added to the scores for the choice
+  std::uint32_t groups = 1, groups_used = 1;
+  std::uint32_t logits = 0;  ///< of a row
+  float scale = 1.0f;        ///< of the weights
+};
+Dispatch route(const Selector& select, const Router& router, const ExpertRows& rows, const std::string& label);
+/// expert_choices -> expert_groups: of each expert its rows.
+Dispatch group_experts(const Selector& select, const ExpertRows& rows, const std::string& label);
+/// y[slot] = scale * (factors * W x + bias) by the skinny kernel, where W is the matrix of the slot's expert in a stack. Each matrix is
+/// read once for all rows that chose it. A row of x is a row of the pass (`by_row`) or a slot. One dispatch per part, of whole matrices.
+std::vector<Dispatch> expert_product(const Selector& select, const Matrix& stack, const ExpertRows& rows, Resource x, bool by_row,
+                                     Resource y, const MatvecFusion& fusion, const std::string& label);
+/// out = residual + scale * (expert_outputs times their weights, in the order of a row's choice, + a shared expert's output), n floats a
+/// row.
+struct ExpertSum {
+  std::uint32_t n = 0;
+  std::optional<Resource> shared{}, residual{};
+  std::optional<std::uint32_t> shared_logit{};  ///< in a row of router_logits, the gate of `shared`
+  std::uint32_t logits = 0;                     ///< of a row
+  float scale = 1.0f;
+};
+Dispatch combine_experts(const Selector& select, const ExpertSum& sum, const ExpertRows& rows, Resource out, const std::string& label);
 
 /// The pass's real rows of `x` (n floats each) become the records of their positions.
 Dispatch store_record(const Selector& select, Resource x, std::uint32_t n, const Records& records, std::uint32_t rows,

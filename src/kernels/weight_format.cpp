@@ -16,7 +16,10 @@ namespace {
                KernelId::matvec_rows_texels_##id,                              \
                KernelId::matmul_##id,                                          \
                KernelId::matmul_half_##id,                                     \
-               KernelId::matmul_coopmat_##id},
+               KernelId::matmul_coopmat_##id,                                  \
+               KernelId::matvec_experts_##id,                                  \
+               KernelId::matvec_rows_experts_##id,                             \
+               KernelId::matvec_rows_texels_experts_##id},
 constexpr WeightFormat formats[] = {
 #include "gguf/weight_formats.def"
 };
@@ -44,6 +47,12 @@ KernelId matvec_kernel(gguf::Type format, const vk::Tuning& tuning) {
   const WeightFormat& kernels = weight_format(format);
   if (tuning.matvec_k_lanes != 1) return kernels.matvec;
   return tuning.texels ? kernels.matvec_rows_texels : kernels.matvec_rows;
+}
+
+KernelId matvec_experts_kernel(gguf::Type format, const vk::Tuning& tuning) {
+  const WeightFormat& kernels = weight_format(format);
+  if (tuning.matvec_k_lanes != 1) return kernels.matvec_experts;
+  return tuning.texels ? kernels.matvec_rows_texels_experts : kernels.matvec_rows_experts;
 }
 
 KernelId matmul_kernel(gguf::Type format, vk::Tier tier) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -100,7 +101,9 @@ struct Architecture {
   std::uint32_t attention_every = 0;      ///< where files do not say it, every n-th layer has attention; 0: all have
   bool one_sublayer = false;              ///< a layer is a mixer or a feed-forward network
   bool layer_norm_epsilon = false;        ///< RMS norms whose key for epsilon is that of layer norms
+  std::optional<Experts> experts{};       ///< instead of the MLP where files count them; they add sizes, and may change the router
   std::span<const RoleName> tensor_names{};
+  std::span<const RoleName> head_names{};  ///< before tensor_names, in heads for multi-token prediction
   Checkpoints checkpoints{};
 
   std::string_view epsilon_key() const {

@@ -29,9 +29,9 @@ const Architecture& family_of(const gguf::File& file) {
 
 /// Features that other programs compute under the same architecture name. Ignoring one would give wrong text, so each is refused.
 void refuse_other_computations(const Keys& keys, const Config& config) {
-  if (keys.count("expert_count", 0, most_heads, 0) > 0) {
-    fail(Code::unsupported, "The model is a mixture of experts ('{}' is above 0), which this version cannot run; use a dense model.",
-         keys.full("expert_count"));
+  if (!config.family->experts && keys.count("expert_count", 0, most_heads, 0) > 0) {
+    fail(Code::unsupported, "The model is a mixture of experts ('{}' is above 0), which this version cannot run as architecture '{}'.",
+         keys.full("expert_count"), config.architecture);
   }
   if (!keys.file().boolean(keys.full("attention.causal"), true)) {
     fail(Code::unsupported, "The model's attention is not causal ('{}' is false), so it cannot generate text.",
@@ -212,8 +212,16 @@ std::uint32_t Config::ffn() const {
   std::uint32_t most = 0;
   for (std::uint32_t i = 0; i < block_count(); ++i) {
     if (const auto* mlp = std::get_if<Mlp>(&block(i).feedforward)) most = std::max(most, mlp->width);
+    if (const auto* experts = std::get_if<Experts>(&block(i).feedforward)) most = std::max(most, experts->shared_width);
   }
   return most;
+}
+
+const Experts* Config::experts() const {
+  for (const LayerConfig& layer : layers) {
+    if (const auto* experts = std::get_if<Experts>(&layer.feedforward)) return experts;
+  }
+  return nullptr;
 }
 
 std::uint32_t Config::window(std::uint32_t layer) const {

@@ -26,6 +26,8 @@ inline constexpr std::uint32_t most_width = 1u << 20;
 inline constexpr std::uint32_t most_ffn = 1u << 22;
 inline constexpr std::uint32_t most_vocabulary = 1u << 24;
 inline constexpr std::uint32_t most_kernel = 16;  // taps of a convolution
+inline constexpr std::uint32_t most_experts = 1024;
+inline constexpr std::uint32_t most_experts_used = 32;
 inline constexpr std::uint32_t most_context = 1u << 30;
 
 struct Config {
@@ -65,8 +67,10 @@ struct Config {
   const Attention& attention(std::uint32_t layer) const { return std::get<Attention>(layers.at(layer).mixer); }
   /// That of the first layer which has one: heads, head size and scales are those of all layers.
   const Attention& attention() const;
-  /// The largest of all layers.
+  /// The widest activations of MLPs and shared experts of all layers.
   std::uint32_t ffn() const;
+  /// That of the first layer which has them; nullptr if none has.
+  const Experts* experts() const;
   /// Keys that a row of the layer sees; 0: all of the text.
   std::uint32_t window(std::uint32_t layer) const;
   /// Whether the layer sees less than a full context of `context` tokens.

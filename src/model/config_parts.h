@@ -146,6 +146,12 @@ class Keys {
 /// The layers' kinds and sizes, and those of heads for multi-token prediction; after `family`.
 void read_shape(const Keys& keys, Config& config);
 
+/// The experts of the layers that have them, without which is which; nullopt where the file counts none, or the family has none.
+std::optional<Experts> read_experts(const Keys& keys, const Architecture& family);
+
+/// Throws unsupported where a length is no multiple of 4: the kernels read activations four floats at a time.
+void check_length(std::string_view what, std::uint32_t length);
+
 /// Rotary dimensions, bases, scaling and factors; after `family`, `layers` with their heads, and `rope_pairs` are set.
 void read_rope(const Keys& keys, Config& config);
 

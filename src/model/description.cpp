@@ -58,6 +58,11 @@ std::string difference_of(const Mamba2& mamba) {
 }
 std::string difference_of(const std::monostate&) { return {}; }
 std::string difference_of(const Mlp& mlp) { return fmt::format("an MLP of {}", mlp.width); }
+std::string difference_of(const Experts& experts) {
+  std::string text = fmt::format("{} of {} experts of {}", experts.used, experts.count, experts.width);
+  if (experts.shared_width != 0) text += fmt::format(" and a shared one of {}", experts.shared_width);
+  return text;
+}
 std::string difference_of(const LayerConfig& layer, bool feedforward_differs) {
   const auto difference = [](const auto& part) { return difference_of(part); };
   std::string text = std::visit(difference, layer.mixer);
@@ -71,12 +76,13 @@ bool feedforward_differs(const Config& config) {
 
 std::string layers_of(const Config& config) {
   const std::uint32_t period = period_of(config);
-  if (period == 1) return fmt::format("all {} layers {}", config.layers.size(), difference_of(config.layers[0], false));
+  const bool with_experts = std::holds_alternative<Experts>(config.layers[0].feedforward);
+  if (period == 1) return fmt::format("all {} layers {}", config.layers.size(), difference_of(config.layers[0], with_experts));
   List list;
   for (const LayerGroup& group : groups_of(config, period)) {
     const std::string numbers =
         group.first == group.last ? fmt::format("layer {}", group.first) : fmt::format("layers {}-{}", group.first, group.last);
-    list.add(numbers + " " + difference_of(group.layer, feedforward_differs(config)));
+    list.add(numbers + " " + difference_of(group.layer, with_experts || feedforward_differs(config)));
   }
   if (period < config.layers.size()) list.add(fmt::format("and so on every {} layers up to {}", period, config.layers.size() - 1));
   return list.text();
@@ -87,17 +93,41 @@ void add_norm(const Attention& attention, List& list) {
   if (attention.qk_norm == QkNorm::head) list.add("QK-norm");
   if (attention.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
 }
-void add_function(const Mlp& mlp, List& list) {
-  switch (mlp.activation) {
+const char* function_of(Activation activation) {
+  switch (activation) {
     case Activation::gated_silu:
-      return list.add("MLP gated by SiLU");
+      return "gated by SiLU";
     case Activation::gated_gelu:
-      return list.add("MLP gated by GELU");
+      return "gated by GELU";
     case Activation::gelu:
-      return list.add("MLP of GELU without a gate");
+      return "of GELU without a gate";
     case Activation::squared_relu:
-      return list.add("MLP of squared ReLU without a gate");
+      return "of squared ReLU without a gate";
+    case Activation::clamped_silu:
+      return "gated by a clamped SiLU";
   }
+  return "";
+}
+
+/// How a router chooses, and what becomes of its weights.
+std::string router_of(const Experts& experts) {
+  std::string text = experts.gating == Gating::sigmoid   ? "router by sigmoids"
+                     : experts.gating == Gating::softmax ? "router by a softmax over all experts"
+                                                         : "router by a softmax over the chosen experts";
+  if (experts.corrected) text += " with a bias for the choice";
+  if (experts.groups > 1) text += fmt::format(" among {} of {} groups", experts.groups_used, experts.groups);
+  if (experts.renormalised) text += ", renormalised";
+  if (experts.scale != 1.0f) text += fmt::format(", times {:.4g}", experts.scale);
+  return text;
+}
+
+// MLPs of dense layers are not mentioned beside experts, whose function is theirs.
+void add_function(const Mlp& mlp, List& list) { list.add(fmt::format("MLP {}", function_of(mlp.activation))); }
+void add_function(const Experts& experts, List& list) {
+  list.add(fmt::format("experts {}", function_of(experts.activation)));
+  if (experts.latent != 0) list.add(fmt::format("in a latent space of {}", experts.latent));
+  if (experts.has_shared_gate()) list.add("the shared one gated by a sigmoid");
+  list.add(router_of(experts));
 }
 void add_fused(const Attention& attention, List& list) {
   if (attention.fused_qkv) list.add("Q, K and V in one matrix");
@@ -116,7 +146,11 @@ std::string sublayers_of(const Config& config) {
   add_norm(attention, list);
   if (layer.norm_after != Norm::none) list.add(layer.norm_before != Norm::none ? "post-norms" : "post-norms and no pre-norms");
   if (layer.norm_before == Norm::layer || layer.norm_after == Norm::layer) list.add("layer norms with a bias");
-  if (mlp != nullptr) add_function(*mlp, list);
+  if (const Experts* experts = config.experts()) {
+    add_function(*experts, list);
+  } else if (mlp != nullptr) {
+    add_function(*mlp, list);
+  }
   add_fused(attention, list);
   if (mlp != nullptr) add_fused(*mlp, list);
   if (config.family->biases == Biases::qkv) list.add("biases of Q, K and V");
@@ -174,8 +208,12 @@ std::string scales_of(const Config& c) {
 const char* name_of(Norm norm) { return norm == Norm::none ? "none" : norm == Norm::rms ? "rms" : "layer"; }
 const char* name_of(QkNorm norm) { return norm == QkNorm::none ? "none" : norm == QkNorm::head ? "head" : "width"; }
 const char* name_of(Activation activation) {
-  constexpr std::array names{"gated_silu", "gated_gelu", "gelu", "squared_relu"};
+  constexpr std::array names{"gated_silu", "gated_gelu", "gelu", "squared_relu", "clamped_silu"};
   return names.at(static_cast<std::size_t>(activation));
+}
+
+const char* name_of(Gating gating) {
+  return gating == Gating::softmax ? "softmax" : gating == Gating::sigmoid ? "sigmoid" : "softmax_of_chosen";
 }
 
 std::vector<LayerFact> own_facts(const Attention& attention) {
@@ -199,6 +237,21 @@ std::vector<LayerFact> own_facts(const Mamba2& mamba) {
 std::vector<LayerFact> own_facts(const std::monostate&) { return {}; }
 std::vector<LayerFact> own_facts(const Mlp& mlp) {
   return {{"mlp", name_of(mlp.activation)}, {"ffn", mlp.width}, {"fused_gate_up", mlp.fused_gate_up}};
+}
+
+std::vector<LayerFact> own_facts(const Experts& experts) {
+  return {{"experts", experts.count},
+          {"experts_used", experts.used},
+          {"expert_mlp", name_of(experts.activation)},
+          {"expert_ffn", experts.width},
+          {"shared_ffn", experts.shared_width},
+          {"shared_gate", experts.has_shared_gate()},
+          {"latent", experts.latent},
+          {"gating", name_of(experts.gating)},
+          {"corrected", experts.corrected},
+          {"renormalised", experts.renormalised},
+          {"expert_groups", experts.groups},
+          {"expert_groups_used", experts.groups_used}};
 }
 
 }  // namespace

@@ -13,8 +13,13 @@ enum class Norm : std::uint8_t { none, rms, layer };
 /// The vectors of Q and K that are RMS-normalised after their projections, before rotation: none, each head, or all heads as one vector.
 enum class QkNorm : std::uint8_t { none, head, width };
 /// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), down(gelu(up)), or down(max(up, 0)^2) (So et al., arXiv
-/// 2109.08668). GELU in its tanh form (arXiv 1606.08415).
-enum class Activation : std::uint8_t { gated_silu, gated_gelu, gelu, squared_relu };
+/// 2109.08668). GELU in its tanh form (arXiv 1606.08415). clamped_silu: down(g * sigmoid(1.702 g) * (u + 1)), where g is the gate, at most
+/// 7, and u is up within -7 and 7 (gpt-oss, arXiv 2508.10925).
+enum class Activation : std::uint8_t { gated_silu, gated_gelu, gelu, squared_relu, clamped_silu };
+constexpr bool is_gated(Activation activation) { return activation != Activation::gelu && activation != Activation::squared_relu; }
+/// How the logits of a router become the weights of the chosen experts: by a softmax over all experts, a sigmoid each, or a softmax over
+/// those that are chosen.
+enum class Gating : std::uint8_t { softmax, sigmoid, softmax_of_chosen };
 
 /// Softmax attention with grouped heads.
 struct Attention {
@@ -52,6 +57,8 @@ struct GatedDeltaNet {
   std::uint32_t key_dim = 0, value_dim = 0;  ///< of a head
   std::uint32_t kernel = 0;
   bool tiled_heads = true;  ///< value head h has key head h % key_heads; else h / (value_heads / key_heads)
+  /// In the file beta and alpha are one matrix: of each key head first the beta of its value heads, then their alpha.
+  bool fused_rates = false;
 
   std::uint32_t key_width() const { return key_heads * key_dim; }
   std::uint32_t value_width() const { return value_heads * value_dim; }
@@ -78,13 +85,36 @@ struct Mlp {
   Activation activation = Activation::gated_silu;
   bool fused_gate_up = false;  ///< in the file: gate above up, as ffn_up
 
-  bool gated() const { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
+  bool gated() const { return is_gated(activation); }
   bool operator==(const Mlp&) const = default;
+};
+
+/// Mixture of experts (Shazeer et al., arXiv 1701.06538): a router chooses for each row `used` of `count` MLPs, whose outputs are added by
+/// its weights in the order of the choice. Of equal scores the lower index is chosen. A shared expert is an MLP for all rows.
+struct Experts {
+  std::uint32_t count = 0, used = 0;
+  std::uint32_t width = 0;         ///< of the activations of an expert
+  std::uint32_t shared_width = 0;  ///< of those of the shared expert; 0: there is none
+  std::uint32_t latent = 0;        ///< experts see this many numbers, which a matrix makes of the row and another one expands; 0: the row
+  /// The choice is among the experts of the best `groups_used` of `groups` groups, by the sum of a group's two best scores (arXiv
+  /// 2412.19437, section 2.1.2).
+  std::uint32_t groups = 1, groups_used = 1;
+  Gating gating = Gating::softmax;
+  bool corrected = false;     ///< a bias is added to the scores for the choice, but not to the weights
+  bool renormalised = false;  ///< the chosen experts' weights are divided by their sum
+  bool shared_gate = false;   ///< the shared expert's output is multiplied by the sigmoid of one more logit
+  float scale = 1.0f;         ///< of the weights, in the end
+  Activation activation = Activation::gated_silu;
+
+  bool gated() const { return is_gated(activation); }
+  std::uint32_t logits() const { return count + (has_shared_gate() ? 1 : 0); }  ///< of the router: the shared expert's is the last one
+  bool has_shared_gate() const { return shared_gate && shared_width != 0; }
+  bool operator==(const Experts&) const = default;
 };
 
 /// monostate: the layer has none, and its residual stream continues as it is.
 using Mixer = std::variant<Attention, ShortConv, GatedDeltaNet, Mamba2, std::monostate>;
-using Feedforward = std::variant<Mlp, std::monostate>;
+using Feedforward = std::variant<Mlp, Experts, std::monostate>;
 
 struct LayerConfig {
   Norm norm_before = Norm::rms;  ///< of the input of mixer and feed-forward network

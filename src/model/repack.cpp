@@ -60,10 +60,20 @@ void check_scales(const gguf::Tensor& matrix, std::uint64_t row, const std::byte
 
 }  // namespace
 
-Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave) {
+Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave,
+                   std::span<const std::uint32_t> order) {
   Repacking repacking(*matrices[0], rows, interleave);
   std::vector<std::byte> buffer;
   std::span<const std::byte> piece;
+  if (!order.empty()) {
+    const std::uint64_t row_bytes = gguf::row_bytes(matrices[0]->type, matrices[0]->row_length());
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      piece = matrices[0]->data.view(order[first + row] * row_bytes, row_bytes, buffer);
+      check_scales(*matrices[0], order[first + row], piece.data());
+      repacking.put(row, piece.data(), row_bytes);
+    }
+    return repacking.take();
+  }
   std::uint64_t above = 0;  // rows of the matrices passed so far
   for (const gguf::Tensor* matrix : matrices) {
     const std::uint64_t row_bytes = gguf::row_bytes(matrix->type, matrix->row_length());

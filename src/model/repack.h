@@ -14,10 +14,11 @@ struct Planes {
   std::vector<std::byte> quants, scales;  ///< planes 0 and 1, whole 16-byte words; scales is empty for formats without
 };
 
-/// Rows [first, first + rows) of stacked matrices. Rows are padded to a multiple of `interleave` with zeros, and the
-/// blocks of that many rows alternate: block 0 of each, block 1 of each, ... (kernels::Matrix::interleave).
-/// Throws bad_file for scales that are infinite or NaN, naming tensor and type.
-Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave);
+/// Rows [first, first + rows) of stacked matrices; with an `order` these are the rows order[first], ... of the only matrix. Rows are padded
+/// to a multiple of `interleave` with zeros, and the blocks of that many rows alternate: block 0 of each, block 1 of each, ...
+/// (kernels::Matrix::interleave). Throws bad_file for scales that are infinite or NaN, naming tensor and type.
+Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave,
+                   std::span<const std::uint32_t> order = {});
 
 /// Norms or biases, one after the other, as padded f32. With `outputs` factors: the numbers of a vector for that many outputs, each for an
 /// equal share of them; 1 where a vector is nullptr.

@@ -23,11 +23,6 @@ struct Blocks {
   std::vector<bool> attends;  ///< by block; of families without other mixers: all
 };
 
-// The kernels read activations four floats at a time.
-void check_length(std::string_view what, std::uint32_t length) {
-  if (length % 4 != 0) fail(Code::unsupported, "The model's {} is {}; this version needs a multiple of 4.", what, length);
-}
-
 bool is_hybrid(const Architecture& family) { return !std::holds_alternative<std::monostate>(family.recurrent); }
 
 /// Heads and their size, which the kernels need alike in all layers with attention.
@@ -159,32 +154,57 @@ Blocks read_blocks(const Keys& keys, const Architecture& family) {
   return blocks;
 }
 
-/// The layer of a block with `ffn` activations (0: it has no feed-forward network).
-LayerConfig layer_of(const LayerConfig& like, const Mixer& mixer, std::uint32_t ffn) {
+/// The feed-forward networks of a model's blocks.
+struct Networks {
+  std::vector<std::uint32_t> ffn;  ///< by block: activations of its MLP; 0: it has no feed-forward network
+  std::optional<Experts> experts;  ///< instead of the MLPs, but in the first `dense` blocks
+  std::uint32_t dense = 0;
+};
+
+/// The layer of a block.
+LayerConfig layer_of(const LayerConfig& like, const Mixer& mixer, const Networks& networks, std::uint32_t block) {
   LayerConfig layer = like;
   layer.mixer = mixer;
-  if (ffn == 0) {
+  if (networks.ffn[block] == 0) {
     layer.feedforward = std::monostate();
+  } else if (networks.experts && block >= networks.dense) {
+    layer.feedforward = *networks.experts;
   } else {
-    std::get<Mlp>(layer.feedforward).width = ffn;
+    std::get<Mlp>(layer.feedforward).width = networks.ffn[block];
   }
   return layer;
 }
 
+Networks read_networks(const Keys& keys, const Architecture& family, std::uint32_t blocks) {
+  constexpr std::string_view ffn = "feed_forward_length";
+  Networks networks;
+  networks.experts = read_experts(keys, family);
+  if (networks.experts && !keys.has(ffn)) {
+    networks.ffn.assign(blocks, networks.experts->width);
+  } else {
+    networks.ffn = family.one_sublayer ? keys.per_layer_or_none(ffn, blocks, most_ffn) : keys.per_layer(ffn, blocks, most_ffn);
+  }
+  if (networks.experts) networks.dense = keys.count("leading_dense_block_count", 0, blocks, 0);
+  for (const std::uint32_t width : networks.ffn) check_length("feed-forward length", width);
+  return networks;
+}
+
 }  // namespace
+
+void check_length(std::string_view what, std::uint32_t length) {
+  if (length % 4 != 0) fail(Code::unsupported, "The model's {} is {}; this version needs a multiple of 4.", what, length);
+}
 
 void read_shape(const Keys& keys, Config& config) {
   const Architecture& family = *config.family;
   config.context_trained = keys.count("context_length", 1, most_context);
   config.width = keys.count("embedding_length", 1, most_width);
   const Blocks blocks = read_blocks(keys, family);
-  const std::vector<std::uint32_t> ffn = family.one_sublayer ? keys.per_layer_or_none("feed_forward_length", blocks.count, most_ffn)
-                                                             : keys.per_layer("feed_forward_length", blocks.count, most_ffn);
+  const Networks networks = read_networks(keys, family, blocks.count);
   const Attention attention = read_attention(keys, config, blocks);
   check_length("embedding length", config.width);
-  for (const std::uint32_t width : ffn) check_length("feed-forward length", width);
   check_length("head dimension", attention.head_dim);
-  const auto feeds_alone = [&](std::uint32_t block) { return family.one_sublayer && ffn[block] > 0; };
+  const auto feeds_alone = [&](std::uint32_t block) { return family.one_sublayer && networks.ffn[block] > 0; };
   const std::uint32_t layers = blocks.count - blocks.heads;
   Mixer recurrent = family.recurrent;
   bool recurs = false;
@@ -199,10 +219,10 @@ void read_shape(const Keys& keys, Config& config) {
                                      feeds_alone(i)      ? Mixer(std::monostate())
                                      : blocks.attends[i] ? Mixer(attention)
                                                          : recurrent,
-                                     ffn[i]));
+                                     networks, i));
   }
   for (std::uint32_t i = layers; i < blocks.count; ++i) {
-    config.prediction_layers.push_back(layer_of(family.layer, attention, ffn[i]));
+    config.prediction_layers.push_back(layer_of(family.layer, attention, networks, i));
     config.prediction_layers.back().predicts = true;
   }
   config.norm_epsilon = keys.positive(family.epsilon_key());

@@ -100,16 +100,17 @@ class Tensors {
   void add(Role role, std::uint32_t layer = 0, Bytes data = {}) {
     const TensorRole& row = tensor_role(role);
     const TensorShape shape = tensor_shape(role, config_, layer);
-    const std::string name = tensor_name(*config_.family, role, layer);
+    const std::string name = tensor_name(config_, role, layer);
     if (row.vector()) {
       floats(name, shape, std::move(data));
     } else {
-      const gguf::Type type = shape.columns % gguf::traits(type_).block == 0 ? type_ : gguf::Type::f16;
+      const bool routes = role == Role::router || role == Role::shared_router;  // converters leave these as they are
+      const gguf::Type type = routes ? gguf::Type::f32 : shape.columns % gguf::traits(type_).block == 0 ? type_ : gguf::Type::f16;
       const std::uint32_t dimensions = shape.matrices == 1 ? 2 : 3;
       list_.push_back({name, type, dimensions, {shape.columns, shape.rows, shape.matrices, 1}, {}});
     }
     if (needs_bias(*config_.family, config_.block(layer), role)) {
-      floats(tensor_name(*config_.family, role, layer, true), {.columns = shape.outputs});
+      floats(tensor_name(config_, role, layer, true), {.columns = shape.outputs});
     }
   }
   void add_layer(std::uint32_t layer) {

@@ -38,6 +38,7 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::ssm_gate, "attn_gate", "linear_attn.in_proj_z", {Length::width, Length::inner}, false},
     {Role::ssm_beta, "ssm_beta", "linear_attn.in_proj_b", {Length::width, Length::ssm_heads}, false},
     {Role::ssm_alpha, "ssm_alpha", "linear_attn.in_proj_a", {Length::width, Length::ssm_heads}, false},
+    {Role::ssm_rates, "ssm_ba", "", {Length::width, Length::twice_ssm_heads}, false},
     {.role = Role::ssm_taps,
      .name = "ssm_conv1d",
      .huggingface = "linear_attn.conv1d",
@@ -83,6 +84,22 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::up, "ffn_up", "mlp.up_proj", {Length::width, Length::ffn}, true},
     {Role::gate_up, "ffn_up", "mlp.gate_up_proj", {Length::width, Length::twice_ffn}, false},
     {Role::down, "ffn_down", "mlp.down_proj", {Length::ffn, Length::width}, true},
+    {Role::router, "ffn_gate_inp", "", {Length::width, Length::experts}, true},
+    {.role = Role::router_correction,
+     .name = "exp_probs_b",
+     .huggingface = "",
+     .shape = {Length::experts},
+     .bias = false,
+     .suffix = "bias"},
+    {Role::expert_gate, "ffn_gate_exps", "", {Length::expert_width, Length::expert_ffn, Length::experts}, true},
+    {Role::expert_up, "ffn_up_exps", "", {Length::expert_width, Length::expert_ffn, Length::experts}, true},
+    {Role::expert_down, "ffn_down_exps", "", {Length::expert_ffn, Length::expert_width, Length::experts}, true},
+    {Role::latent_down, "ffn_latent_down", "", {Length::width, Length::latent}, false},
+    {Role::latent_up, "ffn_latent_up", "", {Length::latent, Length::width}, false},
+    {Role::shared_router, "ffn_gate_inp_shexp", "", {Length::width, Length::one_row}, false},
+    {Role::shared_gate, "ffn_gate_shexp", "", {Length::width, Length::shared_ffn}, false},
+    {Role::shared_up, "ffn_up_shexp", "", {Length::width, Length::shared_ffn}, false},
+    {Role::shared_down, "ffn_down_shexp", "", {Length::shared_ffn, Length::width}, false},
     {Role::ffn_post_norm, "post_ffw_norm", "post_feedforward_layernorm", {Length::width}, true},
 }};
 
@@ -114,12 +131,15 @@ bool has(const Attention& attention, Role role) {
 
 bool has(const ShortConv&, Role role) { return role >= Role::shortconv_in && role <= Role::shortconv_out; }
 
-bool has(const GatedDeltaNet&, Role role) {
+bool has(const GatedDeltaNet& net, Role role) {
   switch (role) {
-    case Role::qkv:
-    case Role::ssm_gate:
     case Role::ssm_beta:
     case Role::ssm_alpha:
+      return !net.fused_rates;
+    case Role::ssm_rates:
+      return net.fused_rates;
+    case Role::qkv:
+    case Role::ssm_gate:
     case Role::ssm_taps:
     case Role::ssm_dt:
     case Role::ssm_a:
@@ -159,6 +179,28 @@ bool has(const Mlp& mlp, Role role) {
   }
 }
 
+bool has(const Experts& experts, Role role) {
+  switch (role) {
+    case Role::router:
+    case Role::expert_up:
+    case Role::expert_down:
+      return true;
+    case Role::router_correction:
+      return experts.corrected;
+    case Role::expert_gate:
+      return experts.gated();
+    case Role::latent_down:
+    case Role::latent_up:
+      return experts.latent != 0;
+    case Role::shared_router:
+      return experts.has_shared_gate();
+    case Role::shared_gate:
+      return experts.shared_width != 0 && experts.gated();
+    default:
+      return experts.shared_width != 0 && (role == Role::shared_up || role == Role::shared_down);
+  }
+}
+
 std::uint64_t length_of(const Attention& attention, Length length) {
   const bool all_heads = attention.qk_norm == QkNorm::width;
   switch (length) {
@@ -190,6 +232,8 @@ std::uint64_t length_of(const GatedDeltaNet& net, Length length) {
       return net.channels();
     case Length::ssm_heads:
       return net.value_heads;
+    case Length::twice_ssm_heads:
+      return std::uint64_t{2} * net.value_heads;
     case Length::ssm_norm:
       return net.value_dim;
     case Length::ssm_groups:  // the heads have one norm in common
@@ -228,9 +272,17 @@ std::uint64_t length_of(const Mlp& mlp, Length length) {
   return length == Length::ffn ? mlp.width : length == Length::twice_ffn ? std::uint64_t{2} * mlp.width : 0;
 }
 
+std::uint64_t length_of(const Experts& experts, Length length) {
+  if (length == Length::experts) return experts.count;
+  if (length == Length::expert_ffn) return experts.width;
+  if (length == Length::shared_ffn) return experts.shared_width;
+  return length == Length::expert_width || length == Length::latent ? experts.latent : 0;
+}
+
 std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer) {
   switch (length) {
     case Length::one:
+    case Length::one_row:
       return 1;
     case Length::width:
       return config.width;
@@ -245,7 +297,8 @@ std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer
     default:
       const auto own = [length](const auto& part) { return length_of(part, length); };
       const std::uint64_t of_mixer = std::visit(own, config.block(layer).mixer);
-      return of_mixer != 0 ? of_mixer : std::visit(own, config.block(layer).feedforward);
+      const std::uint64_t of_block = of_mixer != 0 ? of_mixer : std::visit(own, config.block(layer).feedforward);
+      return of_block == 0 && length == Length::expert_width ? config.width : of_block;
   }
 }
 
@@ -310,7 +363,11 @@ std::string_view suffix_of(Role role, bool bias) { return bias ? std::string_vie
 
 }  // namespace
 
-std::string_view name_of(const Architecture& family, Role role) {
+std::string_view name_of(const Architecture& family, Role role, bool predicts) {
+  if (predicts) {
+    const auto of_head = std::ranges::find(family.head_names, role, &RoleName::role);
+    if (of_head != family.head_names.end()) return of_head->name;
+  }
   const auto own = std::ranges::find(family.tensor_names, role, &RoleName::role);
   return own != family.tensor_names.end() ? own->name : tensor_role(role).name;
 }
@@ -321,6 +378,11 @@ std::string tensor_name(Role role, std::uint32_t layer, bool bias) {
 
 std::string tensor_name(const Architecture& family, Role role, std::uint32_t layer, bool bias) {
   return full_name(role, name_of(family, role), layer, suffix_of(role, bias));
+}
+
+std::string tensor_name(const Config& config, Role role, std::uint32_t layer, bool bias) {
+  const bool predicts = role >= first_layer_role && config.block(layer).predicts;
+  return full_name(role, name_of(*config.family, role, predicts), layer, suffix_of(role, bias));
 }
 
 bool has_scale(Role role) { return !tensor_role(role).vector() && role != Role::embedding; }

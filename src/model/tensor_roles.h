@@ -41,6 +41,7 @@ enum class Role : std::uint8_t {
   ssm_gate,
   ssm_beta,
   ssm_alpha,
+  ssm_rates,
   ssm_taps,
   ssm_dt,
   ssm_a,
@@ -59,6 +60,17 @@ enum class Role : std::uint8_t {
   up,
   gate_up,
   down,
+  router,
+  router_correction,
+  expert_gate,
+  expert_up,
+  expert_down,
+  latent_down,
+  latent_up,
+  shared_router,
+  shared_gate,
+  shared_up,
+  shared_down,
   ffn_post_norm,  // of a layer
 };
 inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::ffn_post_norm) + 1;
@@ -68,10 +80,11 @@ inline constexpr Role first_layer_role = Role::attention_norm;
 /// have biases of attention, they are of Q, K and V alone.
 enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
-/// Lengths in terms of the model (width, two_widths, three_widths, vocabulary, half_rope), of a layer's mixer, or of its MLP. inner: the
-/// outputs of all heads; channels: of a convolution.
+/// Lengths in terms of the model (width, two_widths, three_widths, vocabulary, half_rope), of a layer's mixer, or of its feed-forward
+/// network. inner: the outputs of all heads; channels: of a convolution; one: there is no such dimension; one_row: there is, of length 1.
 enum class Length : std::uint8_t {
   one,
+  one_row,
   width,
   two_widths,
   three_widths,
@@ -87,11 +100,17 @@ enum class Length : std::uint8_t {
   channels,
   ssm_rows,
   ssm_heads,
+  twice_ssm_heads,
   ssm_norm,
   ssm_groups,
   inner,
   ffn,
-  twice_ffn
+  twice_ffn,
+  experts,
+  expert_ffn,
+  expert_width,
+  latent,
+  shared_ffn
 };
 
 struct TensorRole {
@@ -128,8 +147,10 @@ bool has_bias(const LayerConfig& layer, Role role);
 /// family.
 std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);
 std::string tensor_name(const Architecture& family, Role role, std::uint32_t layer, bool bias = false);
-/// The family's name for the role: "attn_q".
-std::string_view name_of(const Architecture& family, Role role);
+/// The same of a layer of the model, or of a head for multi-token prediction after them, where a family may have other names.
+std::string tensor_name(const Config& config, Role role, std::uint32_t layer, bool bias = false);
+/// The family's name for the role: "attn_q"; `predicts`: in a head for multi-token prediction.
+std::string_view name_of(const Architecture& family, Role role, bool predicts = false);
 
 /// Whether products with the role's matrix may have a factor in a file (scale_name): one number, or one a matrix of a stack. Other programs
 /// store it with NVFP4 and with weights that were eight-bit floats.

@@ -101,14 +101,15 @@ class Lookup {
 /// One role's tensors, checked; empty where the file has none and needs none. `layer` is any layer for roles of the model.
 Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::uint32_t layer) {
   const TensorRole& row = tensor_role(role);
-  const std::string name = tensor_name(*config.family, role, layer);
+  const std::string name = tensor_name(config, role, layer);
   const TensorShape shape = tensor_shape(role, config, layer);
   Parameter found;
   found.weight = !row.vector() ? lookup.matrix(name, shape, row.required) : lookup.floats(name, shape, row.required, row.floats);
   if (has_scale(role)) found.scale = lookup.scale(scale_name(role, layer), shape.matrices);
   if (!has_bias(config.block(layer), role)) return found;
-  found.bias =
-      lookup.vector(tensor_name(*config.family, role, layer, true), shape.outputs, needs_bias(*config.family, config.block(layer), role));
+  // Those of a stack are as many vectors.
+  const TensorShape biases = shape.matrices == 1 ? TensorShape{.columns = shape.outputs} : TensorShape{shape.rows, shape.matrices};
+  found.bias = lookup.floats(tensor_name(config, role, layer, true), biases, needs_bias(*config.family, config.block(layer), role), false);
   return found;
 }
 
@@ -134,13 +135,14 @@ Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t 
   }
   check_biases(layer, index, {Role::q, Role::k, Role::v});
   check_biases(layer, index, {Role::gate, Role::up});
+  check_biases(layer, index, {Role::expert_gate, Role::expert_up});
   return layer;
 }
 
 /// True for the names that find_role() looks for, without their "blk.N.".
 bool known_in_layer(std::string_view name, const Architecture& family, const LayerConfig& layer) {
   return std::ranges::any_of(tensor_roles(), [&](const TensorRole& row) {
-    const std::string_view of_role = name_of(family, row.role);
+    const std::string_view of_role = name_of(family, row.role, layer.predicts);
     if (!has_role(layer, row.role) || !name.starts_with(of_role)) return false;
     std::string_view rest = name.substr(of_role.size());
     if (rest.empty()) return row.suffix.empty();

@@ -47,6 +47,7 @@ class Builder {
     return NormWeights{weight, optional_vector(norm.bias)};
   }
 
+  /// Where the matrix is split, experts of a stacked tensor stay whole.
   kernels::Matrix matrix(const std::vector<Parameter>& stack) {
     std::vector<const gguf::Tensor*> tensors;
     tensors.reserve(stack.size());
@@ -58,7 +59,10 @@ class Builder {
     constexpr std::uint64_t wide = 1024, argmax_rows = 32;  // no GPU's range is larger; those of CPU devices are interleave_ rows
     const std::uint64_t most_rows = max_range_ / quant_row_bytes(m.format, m.k), pair = std::uint64_t{interleave_} * 2;
     const std::uint64_t whole = most_rows >= wide ? wide : pair < argmax_rows && most_rows >= argmax_rows ? argmax_rows : pair;
-    const std::uint64_t most = std::max(pair, most_rows / whole * whole);
+    std::uint64_t most = std::max(pair, most_rows / whole * whole);
+    if (const std::uint64_t expert = tensors[0]->shape[1]; tensors[0]->shape[2] > 1) {
+      most = std::max(expert, most_rows / interleave_ * interleave_ / expert * expert);
+    }
     if (kernels::padded_rows(m.n, interleave_) <= most) {
       m.parts = {{0, m.n}};
     } else {
@@ -67,6 +71,21 @@ class Builder {
       }
     }
     layout_.tensors.push_back({tensors, joined_name(tensors), false, m});
+    return m;
+  }
+
+  /// A matrix for each expert.
+  kernels::Matrix stack(const Parameter& parameter, const Experts& experts) {
+    const kernels::Matrix m = matrix({parameter});
+    layout_.tensors.back().experts = experts.count;
+    layout_.tensors.back().experts_used = experts.used;
+    return m;
+  }
+
+  /// The matrix, and in which order its rows are those of the tensor.
+  kernels::Matrix reordered(const Parameter& parameter, std::vector<std::uint32_t> order) {
+    kernels::Matrix m = matrix({parameter});
+    layout_.tensors.back().order = std::move(order);
     return m;
   }
 
@@ -158,10 +177,26 @@ ShortConvWeights layout_part(Builder& build, const ShortConv&, const Parameters&
   return w;
 }
 
-GatedDeltaNetWeights layout_part(Builder& build, const GatedDeltaNet&, const Parameters& t) {
+/// The rows of beta, then of alpha, in a matrix that has them by key head.
+std::vector<std::uint32_t> rate_rows(const GatedDeltaNet& net) {
+  const std::uint32_t group = net.value_heads / net.key_heads;
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = 0; i < 2 * net.value_heads; ++i) {
+    const std::uint32_t alpha = i / net.value_heads, head = i % net.value_heads;
+    rows.push_back((2 * (head / group) + alpha) * group + head % group);
+  }
+  return rows;
+}
+
+GatedDeltaNetWeights layout_part(Builder& build, const GatedDeltaNet& net, const Parameters& t) {
   GatedDeltaNetWeights w;
-  w.in = layout_runs(build, t, "ssm_",
-                     {{Role::ssm_gate, "gate"}, {Role::qkv, "_qkv"}, {Role::ssm_beta, "_beta"}, {Role::ssm_alpha, "_alpha"}});
+  if (net.fused_rates) {
+    w.in = layout_runs(build, t, "ssm_", {{Role::ssm_gate, "gate"}, {Role::qkv, "_qkv"}});
+    w.in.push_back({build.reordered(t[Role::ssm_rates], rate_rows(net)), net.value_width() + net.channels(), "ssm_ba"});
+  } else {
+    w.in = layout_runs(build, t, "ssm_",
+                       {{Role::ssm_gate, "gate"}, {Role::qkv, "_qkv"}, {Role::ssm_beta, "_beta"}, {Role::ssm_alpha, "_alpha"}});
+  }
   w.taps = build.vector({t[Role::ssm_taps].weight});
   w.dt_bias = build.vector({t[Role::ssm_dt].weight});
   w.decay_rate = build.vector({t[Role::ssm_a].weight});
@@ -202,6 +237,34 @@ MlpWeights layout_part(Builder& build, const Mlp&, const Parameters& t) {
   }
   w.down = build.matrix({t[Role::down]});
   w.down_bias = build.optional_vector(t[Role::down].bias);
+  return w;
+}
+
+ExpertsWeights layout_part(Builder& build, const Experts& experts, const Parameters& t) {
+  ExpertsWeights w;
+  const Parameter &router = t[Role::router], &gate = t[Role::expert_gate], &up = t[Role::expert_up], &down = t[Role::expert_down];
+  if (experts.has_shared_gate() && router.bias == nullptr) {
+    w.router = layout_runs(build, t, "ffn_", {{Role::router, "router"}, {Role::shared_router, "_shared"}});
+  } else {
+    w.router.push_back({build.matrix({router}), 0, "ffn_router"});
+    if (experts.has_shared_gate()) w.router.push_back({build.matrix({t[Role::shared_router]}), experts.count, "ffn_router_shared"});
+  }
+  w.router_bias = build.optional_vector(router.bias);
+  w.correction = build.optional_vector(t[Role::router_correction].weight);
+  if (experts.latent != 0) w.latent_down = build.matrix({t[Role::latent_down]});
+  if (gate) w.gate = build.stack(gate, experts);
+  w.gate_bias = build.optional_vector(gate.bias);
+  w.up = build.stack(up, experts);
+  w.up_bias = build.optional_vector(up.bias);
+  w.down = build.stack(down, experts);
+  w.down_bias = build.optional_vector(down.bias);
+  if (experts.latent != 0) w.latent_up = build.matrix({t[Role::latent_up]});
+  if (experts.shared_width == 0) return w;
+  Parameters shared;
+  shared[Role::gate] = t[Role::shared_gate];
+  shared[Role::up] = t[Role::shared_up];
+  shared[Role::down] = t[Role::shared_down];
+  w.shared = layout_part(build, Mlp{.width = experts.shared_width, .activation = experts.activation}, shared);
   return w;
 }
 
@@ -255,6 +318,14 @@ void add_matrices(const MlpWeights& weights, std::vector<const kernels::Matrix*>
   matrices.push_back(&weights.down);
 }
 
+void add_matrices(const ExpertsWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
+  for (const Projection& projection : weights.router) matrices.push_back(&projection.matrix);
+  for (const auto* matrix : {&weights.latent_down, &weights.latent_up}) {
+    if (*matrix) matrices.push_back(&**matrix);
+  }
+  if (weights.shared) add_matrices(*weights.shared, matrices);
+}
+
 }  // namespace
 
 std::vector<const kernels::Matrix*> LayerWeights::matrices() const {
@@ -304,7 +375,7 @@ void WeightLayout::keep_layers(std::uint32_t begin, std::uint32_t end) {
 
 std::uint64_t WeightLayout::bytes_per_token() const {
   std::uint64_t read = 0;
-  for (std::uint32_t tensor = 0; tensor < first_of_heads; ++tensor) read += tensors[tensor].bytes();
+  for (std::uint32_t tensor = 0; tensor < first_of_heads; ++tensor) read += tensors[tensor].bytes() * tensors[tensor].experts_used / tensors[tensor].experts;
   for (std::size_t head = 0; head < predictions.size(); ++head) {
     read += tensors[predictions[head].in.tensor].bytes();
     const auto* attention = std::get_if<AttentionWeights>(&layers[layers.size() - predictions.size() + head].mixer);

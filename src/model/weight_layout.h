@@ -72,13 +72,24 @@ struct MlpWeights {
   std::optional<std::uint32_t> down_bias;
 };
 
+/// Matrices of all experts are stacks: expert e has the rows from e * (rows / experts) on. A bias has a number for each row.
+struct ExpertsWeights {
+  std::vector<Projection> router;  ///< rows of the experts' logits, and after them that of the shared expert's gate
+  std::optional<std::uint32_t> router_bias, correction;
+  std::optional<kernels::Matrix> gate;
+  kernels::Matrix up, down;
+  std::optional<std::uint32_t> gate_bias, up_bias, down_bias;
+  std::optional<kernels::Matrix> latent_down, latent_up;
+  std::optional<MlpWeights> shared;
+};
+
 /// The alternatives are in the order of those of Mixer and Feedforward.
 struct LayerWeights {
   std::optional<NormWeights> attention_norm, attention_post_norm, ffn_norm, ffn_post_norm;
   std::variant<AttentionWeights, ShortConvWeights, GatedDeltaNetWeights, Mamba2Weights, std::monostate> mixer;
-  std::variant<MlpWeights, std::monostate> feedforward;
+  std::variant<MlpWeights, ExpertsWeights, std::monostate> feedforward;
 
-  /// In the order of a pass.
+  /// In the order of a pass, without the stacks of experts, of which a pass reads parts.
   std::vector<const kernels::Matrix*> matrices() const;
 };
 
@@ -92,6 +103,9 @@ struct TensorPlace {
   std::uint64_t quant_bytes(std::size_t part) const;  ///< plane 0
   std::uint64_t scale_bytes(std::size_t part) const;  ///< plane 1; 0 for formats without
   std::uint64_t bytes() const;                        ///< of all parts
+  std::uint32_t experts = 1, experts_used = 1;  ///< of a stack: its matrices, and how many of them a row reads
+  /// Where the rows are not those of the sources in their order: the row of the only source for each of them.
+  std::vector<std::uint32_t> order = {};
   /// Of vectors of factors: for how many outputs each source has its numbers, in equal shares. A source may be nullptr: they have 1.
   std::vector<std::uint64_t> outputs = {};
 };
@@ -118,8 +132,8 @@ struct WeightLayout {
   std::uint64_t layer_bytes(std::uint32_t layer) const;
   /// Tensors outside the layers [begin, end) get no bytes: embedding, last norm, output and heads belong to the first layer. Ordinals stay.
   void keep_layers(std::uint32_t begin, std::uint32_t end);
-  /// Read by a pass over one token: all of it, but one row of the embedding where that is not the output's matrix too, and of heads what
-  /// keys and values are computed with.
+  /// Read by a pass over one token: all of it, but of experts those that a row chooses, one row of the embedding where that is not the
+  /// output's matrix too, and of heads what keys and values are computed with.
   std::uint64_t bytes_per_token() const;
   const std::string& name(std::uint32_t tensor) const;
 };

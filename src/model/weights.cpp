@@ -27,7 +27,7 @@ void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t p
   const std::uint64_t step = std::max(whole, piece_bytes / (units * format.quant_bytes) / whole * whole);
   for (std::uint64_t first = 0; first < range.rows; first += step) {
     const std::uint64_t rows = std::min<std::uint64_t>(step, range.rows - first);
-    const Planes planes = repack_rows(place.sources, range.first + first, rows, interleave);
+    const Planes planes = repack_rows(place.sources, range.first + first, rows, interleave, place.order);
     uploader.upload(planes.quants, quants.part(first * units * format.quant_bytes, planes.quants.size()));
     if (scales) uploader.upload(planes.scales, scales.part(table.size() + first * units * format.scale_bytes, planes.scales.size()));
   }

@@ -110,13 +110,26 @@ Floats AttentionWeights::run(const LayerRows& at, const Floats& input) const {
 
 Floats MlpWeights::run(const LayerRows& at, const Floats& input) const {
   observe(at, MatrixInput::ffn, input);
-  Floats activated = up.apply(input, at.rows);
-  switch (mlp.activation) {
+  const Floats activated = activate(mlp.activation, mlp.gated() ? gate.apply(input, at.rows) : Floats(), up.apply(input, at.rows));
+  observe(at, MatrixInput::ffn_down, activated);
+  return down.apply(activated, at.rows);
+}
+
+Computation load_part(const model::Attention& attention, const model::Parameters& t) { return computation<AttentionWeights>(attention, t); }
+Computation load_part(const std::monostate&, const model::Parameters&) { return {}; }
+
+}  // namespace
+
+Computation load_part(const model::Mlp& mlp, const model::Parameters& t) { return computation<MlpWeights>(mlp, t); }
+
+Floats activate(model::Activation activation, const Floats& gate, const Floats& up) {
+  Floats activated = up;
+  switch (activation) {
     case model::Activation::gated_silu:
-      swiglu(gate.apply(input, at.rows), activated, activated);
+      swiglu(gate, up, activated);
       break;
     case model::Activation::gated_gelu:
-      geglu(gate.apply(input, at.rows), activated, activated);
+      geglu(gate, up, activated);
       break;
     case model::Activation::gelu:
       for (float& number : activated) number = static_cast<float>(gelu(number));
@@ -124,16 +137,12 @@ Floats MlpWeights::run(const LayerRows& at, const Floats& input) const {
     case model::Activation::squared_relu:
       for (float& number : activated) number = std::max(number, 0.0f) * std::max(number, 0.0f);
       break;
+    case model::Activation::clamped_silu:
+      clamped_swiglu(gate, up, activated);
+      break;
   }
-  observe(at, MatrixInput::ffn_down, activated);
-  return down.apply(activated, at.rows);
+  return activated;
 }
-
-Computation load_part(const model::Attention& attention, const model::Parameters& t) { return computation<AttentionWeights>(attention, t); }
-Computation load_part(const std::monostate&, const model::Parameters&) { return {}; }
-Computation load_part(const model::Mlp& mlp, const model::Parameters& t) { return computation<MlpWeights>(mlp, t); }
-
-}  // namespace
 
 Computation load(const model::Mixer& mixer, const model::Parameters& tensors) {
   return std::visit([&](const auto& part) { return load_part(part, tensors); }, mixer);
@@ -154,6 +163,20 @@ Linear::Linear(const model::Parameter& fused, std::size_t first, std::size_t row
   const std::size_t length = fused.weight->row_length();
   weight.assign(all.begin() + static_cast<std::ptrdiff_t>(first * length),
                 all.begin() + static_cast<std::ptrdiff_t>((first + rows) * length));
+}
+
+std::vector<Linear> Linear::of_stack(const model::Parameter& stack) {
+  const Floats all = weights(*stack.weight), biases = stack.bias == nullptr ? Floats() : weights(*stack.bias),
+               scales = stack.scale == nullptr ? Floats() : weights(*stack.scale);
+  const std::size_t rows = stack.weight->shape[1], size = rows * stack.weight->shape[0];
+  std::vector<Linear> matrices(stack.weight->shape[2]);
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const auto own = row_of(all, i, size);
+    matrices[i].weight.assign(own.begin(), own.end());
+    if (!biases.empty()) matrices[i].bias.assign(row_of(biases, i, rows).begin(), row_of(biases, i, rows).end());
+    if (!scales.empty()) matrices[i].scale = scales[i];
+  }
+  return matrices;
 }
 
 Floats Linear::apply(const Floats& x, std::size_t rows) const {

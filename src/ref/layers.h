@@ -21,8 +21,15 @@ struct Linear {
 
   Linear() = default;
   explicit Linear(const model::Parameter& parameter);
-  /// `rows` rows of a fused matrix, from `first` on.
+  /// `rows` rows of a fused matrix, from `first` on, without their biases.
   Linear(const model::Parameter& fused, std::size_t first, std::size_t rows);
+  /// The matrices of a stack.
+  static std::vector<Linear> of_stack(const model::Parameter& stack);
+  /// Adds the rows of a matrix with the same factor, without biases.
+  void append(const Linear& below) {
+    weight.insert(weight.end(), below.weight.begin(), below.weight.end());
+    scale = below.scale;
+  }
   /// x: rows of K floats.
   Floats apply(const Floats& x, std::size_t rows) const;
 };
@@ -55,6 +62,9 @@ using Computation = std::function<Floats(const LayerRows& at, const Floats& inpu
 Computation load(const model::Mixer& mixer, const model::Parameters& tensors);
 Computation load(const model::Feedforward& feedforward, const model::Parameters& tensors);
 
+Computation load_part(const model::Mlp& mlp, const model::Parameters& tensors);
+// Of experts (experts_layer.cpp).
+Computation load_part(const model::Experts& experts, const model::Parameters& tensors);
 // Of recurrent mixers (recurrent_layers.cpp).
 Computation load_part(const model::ShortConv& conv, const model::Parameters& tensors);
 Computation load_part(const model::GatedDeltaNet& net, const model::Parameters& tensors);
@@ -67,6 +77,9 @@ Computation computation(const Part& part, const model::Parameters& tensors) {
     return weights->run(at, input);
   };
 }
+
+/// An MLP's activations, of rows of gate (empty without one) and up.
+Floats activate(model::Activation activation, const Floats& gate, const Floats& up);
 
 inline void observe(const LayerRows& at, MatrixInput input, const Floats& x) {
   if (at.options.observe) at.options.observe(at.layer, input, x, at.rows);

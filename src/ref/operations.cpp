@@ -176,6 +176,15 @@ void geglu(std::span<const float> gate, std::span<const float> up, std::span<flo
   }
 }
 
+void clamped_swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
+  expect(gate.size() == up.size() && gate.size() == out.size(), "gate, up and out differ in length");
+  constexpr double limit = 7.0, steepness = 1.702;
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    const double g = std::min(static_cast<double>(gate[i]), limit), u = std::clamp(static_cast<double>(up[i]), -limit, limit);
+    out[i] = static_cast<float>(g / (1.0 + std::exp(-steepness * g)) * (u + 1.0));
+  }
+}
+
 float cosine(std::span<const float> before, std::span<const float> after) {
   expect(before.size() == after.size(), "the two vectors differ in length");
   const double a = dot(before.data(), before.data(), before.size()), b = dot(after.data(), after.data(), after.size());

@@ -64,6 +64,9 @@ double gelu(double x);
 /// out = gelu(gate) * up (Shazeer 2020).
 void geglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
 
+/// out = g * sigmoid(1.702 g) * (u + 1), where g is the gate, at most 7, and u is up within -7 and 7 (gpt-oss, arXiv 2508.10925).
+void clamped_swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
+
 /// before . after / (|before| |after|); 0 where a norm is 0.
 float cosine(std::span<const float> before, std::span<const float> after);
 

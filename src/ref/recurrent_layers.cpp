@@ -87,13 +87,22 @@ struct GatedDeltaNetWeights {
       : net(like),
         gate(t[model::Role::ssm_gate]),
         qkv(t[model::Role::qkv]),
-        beta(t[model::Role::ssm_beta]),
-        alpha(t[model::Role::ssm_alpha]),
         out(t[model::Role::ssm_out]),
         taps(weights(*t[model::Role::ssm_taps].weight)),
         dt_bias(weights(*t[model::Role::ssm_dt].weight)),
         decay_rate(weights(*t[model::Role::ssm_a].weight)),
-        norm(t[model::Role::ssm_norm]) {}
+        norm(t[model::Role::ssm_norm]) {
+    if (net.fused_rates) {
+      const std::size_t group = net.value_heads / net.key_heads;
+      for (std::size_t h = 0; h < net.key_heads; ++h) {
+        beta.append(Linear(t[model::Role::ssm_rates], 2 * h * group, group));
+        alpha.append(Linear(t[model::Role::ssm_rates], (2 * h + 1) * group, group));
+      }
+    } else {
+      beta = Linear(t[model::Role::ssm_beta]);
+      alpha = Linear(t[model::Role::ssm_alpha]);
+    }
+  }
 
   Floats run(const LayerRows& at, const Floats& input) const;
   /// The row's step in all heads; `mixed`: their outputs.

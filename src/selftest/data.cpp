@@ -85,11 +85,13 @@ HostMatrix::HostMatrix(gguf::Type type, std::uint32_t n, std::uint32_t k, Random
   tensor.data = bytes;
 }
 
-kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor) {
-  return place(bench, matrix.tensor, parts, interleave, tensor);
+kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor,
+                      std::uint32_t whole) {
+  return place(bench, matrix.tensor, parts, interleave, tensor, whole);
 }
 
-kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor) {
+kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor,
+                      std::uint32_t whole) {
   kernels::Matrix placed;
   placed.tensor = tensor;
   placed.format = matrix.type;
@@ -99,7 +101,8 @@ kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t pa
   std::uint32_t first = 0;
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint32_t rest = placed.n - first;
-    const std::uint32_t rows = part + 1 == parts ? rest : rest / (parts - part) + 1;
+    const std::uint32_t share = rest / (parts - part) + 1;
+    const std::uint32_t rows = part + 1 == parts ? rest : (share + whole - 1) / whole * whole;
     placed.parts.push_back({first, rows});
     const gguf::Tensor* const source = &matrix;
     const model::Planes planes = model::repack_rows(std::span(&source, 1), first, rows, interleave);

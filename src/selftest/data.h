@@ -39,10 +39,12 @@ struct HostMatrix {
   HostMatrix& operator=(const HostMatrix&) = delete;
 };
 
-/// `matrix` split into `parts` ranges of rows (of unequal length) as tensor 0, uploaded in the device's layout.
-kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0);
+/// `matrix` split into `parts` ranges of rows (of unequal length, multiples of `whole`) as tensor 0, uploaded in the device's layout.
+kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0,
+                      std::uint32_t whole = 1);
 
-kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0);
+kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0,
+                      std::uint32_t whole = 1);
 
 /// Rows of n floats at a stride of padded(n); the padding is `filler`.
 std::vector<float> strided(const std::vector<float>& rows, std::uint32_t n, float filler = 0.0f);

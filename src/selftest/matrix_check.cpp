@@ -126,6 +126,39 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
 
 }  // namespace
 
+const char* to_string(Layout layout) {
+  switch (layout) {
+    case Layout::own:
+      return "";
+    case Layout::storage_buffers:
+      return " storage buffers";
+    case Layout::shared_k:
+      return " lanes share K";
+    case Layout::mixed:
+      return " two lanes share K";
+  }
+  return "?";
+}
+
+kernels::Selector selector_for(const Bench& bench, Layout layout) {
+  vk::Tuning tuning = bench.tuning();
+  tuning.tiled_prefill = false;
+  if (layout == Layout::storage_buffers) tuning.texels = false;
+  if (layout == Layout::shared_k || layout == Layout::mixed) {
+    tuning.matvec_k_lanes = layout == Layout::shared_k ? tuning.lanes : 2;
+    tuning.matvec_row_lanes = tuning.lanes / tuning.matvec_k_lanes;
+    if (layout == Layout::mixed) tuning.shared_tables = !tuning.shared_tables;
+  }
+  return kernels::Selector(bench.caps(), tuning);
+}
+
+std::vector<Layout> other_layouts(const vk::Tuning& tuning) {
+  std::vector<Layout> layouts{Layout::mixed};
+  if (tuning.matvec_k_lanes != tuning.lanes) layouts.push_back(Layout::shared_k);
+  if (tuning.texels) layouts.push_back(Layout::storage_buffers);
+  return layouts;
+}
+
 std::string MatrixShape::text() const {
   const char* const names[] = {"", " swiglu", " geglu", " gelu"};  // of Activation
   return fmt::format("{} N={} K={} rows={}{}{}{}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "",

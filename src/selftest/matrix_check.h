@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gguf/traits.h"
 #include "kernels/operations.h"
@@ -10,6 +11,14 @@
 #include "selftest/bench.h"
 
 namespace skipstone::selftest {
+
+/// How lanes and buffers are laid out is a device's choice (vk::Tuning). Lanes that share a row's K are possible everywhere; the mapping of
+/// CPU devices needs what tuning_for() checks, so only devices that have it as their own run it, with texel buffers and without.
+enum class Layout { own, storage_buffers, shared_k, mixed };
+const char* to_string(Layout layout);
+kernels::Selector selector_for(const Bench& bench, Layout layout);
+/// The layouts that are not the device's own.
+std::vector<Layout> other_layouts(const vk::Tuning& tuning);
 
 struct MatrixShape {
   gguf::Type format = gguf::Type::f32;

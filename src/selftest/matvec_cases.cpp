@@ -10,47 +10,9 @@ namespace {
 
 using kernels::Activation;
 
-// How lanes and buffers are laid out is a device's choice (vk::Tuning). Lanes that share a row's K are possible everywhere; the mapping of
-// CPU devices needs what tuning_for() checks, so only devices that have it as their own run it, with texel buffers and without.
-enum class Layout { own, storage_buffers, shared_k, mixed };
-
-const char* to_string(Layout layout) {
-  switch (layout) {
-    case Layout::own:
-      return "";
-    case Layout::storage_buffers:
-      return " storage buffers";
-    case Layout::shared_k:
-      return " lanes share K";
-    case Layout::mixed:
-      return " two lanes share K";
-  }
-  return "?";
-}
-
-kernels::Selector selector_for(const Bench& bench, Layout layout) {
-  vk::Tuning tuning = bench.tuning();
-  tuning.tiled_prefill = false;
-  if (layout == Layout::storage_buffers) tuning.texels = false;
-  if (layout == Layout::shared_k || layout == Layout::mixed) {
-    tuning.matvec_k_lanes = layout == Layout::shared_k ? tuning.lanes : 2;
-    tuning.matvec_row_lanes = tuning.lanes / tuning.matvec_k_lanes;
-    if (layout == Layout::mixed) tuning.shared_tables = !tuning.shared_tables;
-  }
-  return kernels::Selector(bench.caps(), tuning);
-}
-
 void add(std::vector<Case>& cases, const MatrixShape& shape, Layout layout = Layout::own) {
   cases.push_back({"matvec", fmt::format("matvec {}{}", shape.text(), to_string(layout)),
                    [shape, layout](Bench& bench) { return check_matrix(bench, shape, selector_for(bench, layout), false); }});
-}
-
-// The layouts that are not the device's own.
-std::vector<Layout> other_layouts(const vk::Tuning& tuning) {
-  std::vector<Layout> layouts{Layout::mixed};
-  if (tuning.matvec_k_lanes != tuning.lanes) layouts.push_back(Layout::shared_k);
-  if (tuning.texels) layouts.push_back(Layout::storage_buffers);
-  return layouts;
 }
 
 // Operations that only few families have after a matrix: one of each, in one format.

@@ -24,6 +24,8 @@ std::vector<Case> all_cases(const Scope& scope) {
                             attention_prefill_cases,
                             short_conv_cases,
                             recurrent_scan_cases,
+                            router_cases,
+                            experts_cases,
                             head_gate_cases,
                             swiglu_cases,
                             keep_rows_cases,

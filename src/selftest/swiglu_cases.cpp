@@ -26,6 +26,12 @@ double swiglu_tolerance(float gate, float up, float wanted) {
 
 double tolerance_of(Activation activation, float gate, float up, float wanted) {
   if (activation == Activation::gated_silu) return swiglu_tolerance(gate, up, wanted);
+  // At most exp(1.702 * 7) is added to 1, the argument rounds once more, and up + 1 is as large as its error where they cancel.
+  if (activation == Activation::clamped_silu) {
+    const double g = std::abs(static_cast<double>(gate)), share = gate < 0.0f ? 1.0 : 1.0 / (1.0 + std::exp(1.702 * std::min(g, 7.0)));
+    return ((3 + 4 * 1.702 * g) * share + 6) * epsilon * std::abs(static_cast<double>(wanted)) + (std::min(g, 7.0) + 1) * epsilon +
+           (g + 1) * 32 * smallest;
+  }
   if (activation == Activation::squared_relu) return epsilon * std::abs(static_cast<double>(wanted)) + smallest;
   const double error = gelu_error(static_cast<double>(gate));
   if (activation == Activation::gelu) return error + smallest;
@@ -34,6 +40,7 @@ double tolerance_of(Activation activation, float gate, float up, float wanted) {
 
 void expected_row(Activation activation, std::span<const float> gate, std::span<const float> up, std::vector<float>& wanted) {
   if (activation == Activation::gated_silu) return ref::swiglu(gate, up, wanted);
+  if (activation == Activation::clamped_silu) return ref::clamped_swiglu(gate, up, wanted);
   if (activation == Activation::gated_gelu) return ref::geglu(gate, up, wanted);
   if (activation == Activation::squared_relu) {
     std::ranges::transform(gate, wanted.begin(), [](float x) { return std::max(x, 0.0f) * std::max(x, 0.0f); });
@@ -75,6 +82,7 @@ const char* to_string(Activation activation) {
   return activation == Activation::gelu           ? " gelu"
          : activation == Activation::gated_gelu   ? " gelu gate"
          : activation == Activation::squared_relu ? " squared relu"
+         : activation == Activation::clamped_silu ? " clamped"
                                                   : "";
 }
 
@@ -87,7 +95,8 @@ void add(std::vector<Case>& cases, Activation activation, std::uint32_t n, std::
 
 std::vector<Case> swiglu_cases(const Scope& scope) {
   std::vector<Case> cases;
-  for (const Activation activation : {Activation::gated_silu, Activation::gated_gelu, Activation::gelu, Activation::squared_relu}) {
+  for (const Activation activation :
+       {Activation::gated_silu, Activation::gated_gelu, Activation::gelu, Activation::squared_relu, Activation::clamped_silu}) {
     add(cases, activation, 172, 5, 10.0f);
     if (scope.depth == Depth::quick) continue;
     add(cases, activation, 1, 1, 1.0f);

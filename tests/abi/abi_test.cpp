@@ -36,7 +36,7 @@ TEST(Abi, SharedBlocksAreSeen) {
   }
   EXPECT_EQ(with_state, (std::set<std::string>{"advance", "attention", "attention_merge", "attention_prefill", "attention_serial",
                                                "cosine_sum", "embed", "keep_rows", "move_kv", "norm", "prediction_input", "recurrent_scan",
-                                               "rms_norm", "rope_store", "short_conv", "store_record"}));
+                                               "rms_norm", "rope_store", "router", "short_conv", "store_record"}));
   EXPECT_EQ(reflect(kernel_named("matvec_q8_0").spirv).blocks.at("Partial").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("RowResult").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("Partial").size(), 4u);

@@ -77,6 +77,10 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("advance", Advance, ADVANCE),
     CONTRACT("accept", Accept, ACCEPT),
     CONTRACT("random_fill", RandomFill, RANDOM_FILL),
+    CONTRACT("router", Router, ROUTER),
+    CONTRACT("group_experts", GroupExperts, GROUP_EXPERTS),
+    CONTRACT("matvec_experts", MatvecExperts, MATVEC_EXPERTS),
+    CONTRACT("combine_experts", CombineExperts, COMBINE_EXPERTS),
 };
 
 std::string text(const Member& m) { return fmt::format("{} {} at {}", m.type, m.name, m.offset); }

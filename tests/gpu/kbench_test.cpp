@@ -30,6 +30,7 @@ const std::uint32_t broken_rms_norm_spirv[] = {
 Settings small() {
   Settings settings;
   settings.sizes = {.n = 128, .k = 64, .width = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocabulary = 300, .depth = 70};
+  settings.sizes.experts = 12, settings.sizes.experts_used = 4, settings.sizes.expert_ffn = 32;
   settings.rows = {1, 3, 4};
   settings.samples = 3;
   settings.warm_up_seconds = 0;
@@ -109,6 +110,24 @@ TEST(Kbench, MatricesAreReadInTurn) {
   // 128 rows of two blocks: 32 bytes of quants and a half-precision scale each; x and y besides.
   EXPECT_EQ(results[0].bytes, 128 * 2 * 34 + 4.0 * (128 + 64));
   EXPECT_EQ(results[1].flops, 4 * 2.0 * 128 * 64);
+}
+
+// A pass reads the weights of its distinct experts, each once: with no overlap those of all rows, with a whole one those of one row.
+TEST(Kbench, ExpertsAreCountedOnce) {
+  kernels::Library library(TestDevice::get().device, "");
+  Settings settings = small();
+  settings.operations = {"experts"};
+  settings.formats = {gguf::Type::q8_0};
+  settings.rows = {1, 4};
+  constexpr double expert = 32 * 2 * 34, row = 4.0 * (64 + 4 * 32);  // 32 rows of two blocks; x and four rows of y
+  for (const auto& [overlap, distinct] : {std::pair{0.0, 12.0}, {0.5, 10.0}, {1.0, 4.0}}) {
+    settings.sizes.overlap = overlap;
+    const std::vector<Result> results = measure(settings, library);
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_EQ(results[0].failure, "");
+    EXPECT_EQ(results[0].bytes, 4 * expert + row) << overlap;
+    EXPECT_EQ(results[1].bytes, distinct * expert + 4 * row) << overlap;
+  }
 }
 
 TEST(Kbench, AWindowCountsWhatRowsSee) {

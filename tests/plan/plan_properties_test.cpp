@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/kernel_table.h"
+#include "plan/family_layers.h"
 #include "plan/plans.h"
 
 namespace skipstone::exec {
@@ -135,6 +136,7 @@ fixtures::TinyConfig tiny_of(const model::Architecture& row) {
   fixtures::TinyConfig tiny = two_layers(gguf::Type::q8_0);
   tiny.architecture = row.name;
   tiny.keys = fixtures::tiny_family(row.name).keys;
+  tiny.experts = fixtures::tiny_family(row.name).experts;
   if (row.unrotated_every > 0 || row.full_every > 0) tiny.layers = std::max(row.unrotated_every, row.full_every);
   for (const gguf::Pair& pair : tiny.keys) {
     if (const auto* array = std::get_if<std::shared_ptr<const gguf::Array>>(&pair.value))
@@ -142,38 +144,6 @@ fixtures::TinyConfig tiny_of(const model::Architecture& row) {
   }
   return tiny;
 }
-
-constexpr const char* llama_layer = "attn_qkv rope_store attention attention.merge attn_output ffn_gate_up ffn_down";
-constexpr const char* post_norms =
-    "attn_qkv rope_store attention attention.merge attn_output post_attention_norm ffn_gate_up ffn_down post_ffw_norm";
-constexpr const char* qk_and_post_norms =
-    "attn_qkv qk_norm rope_store attention attention.merge attn_output post_attention_norm ffn_gate_up ffn_down post_ffw_norm";
-
-/// A layer of a family whose dispatches are not Llama's.
-struct FamilyLayer {
-  std::string_view family;
-  std::string_view dispatches;
-  std::string_view output = "output output.merge";
-  std::string_view recurrent = "";  ///< a layer without attention
-  std::string_view mlp = "";        ///< a layer without a mixer
-};
-constexpr FamilyLayer family_layers[] = {
-    {"exaone4", qk_and_post_norms},
-    {"gemma2", post_norms},
-    {"gemma3", qk_and_post_norms},
-    {"glm4", post_norms},
-    {"granitehybrid", llama_layer, "output output.merge", "ssm_in scan gated_norm ssm_out ffn_gate_up ffn_down"},
-    {"lfm2", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down", "output output.merge",
-     "shortconv_in short_conv shortconv_out ffn_gate_up ffn_down"},
-    {"nemotron_h", "attn_qkv rope_store attention attention.merge attn_output", "output output.merge", "ssm_in scan gated_norm ssm_out",
-     "ffn_up squared_relu ffn_down"},
-    {"olmo2", qk_and_post_norms},
-    {"qwen3", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down"},
-    {"qwen35", "attn_qkv qk_norm rope_store attention attention.merge head_gate attn_output ffn_gate_up ffn_down", "output output.merge",
-     "ssm_gate_qkv_beta_alpha scan gated_norm ssm_out ffn_gate_up ffn_down"},
-    {"starcoder2", "attn_norm attn_qkv rope_store attention attention.merge attn_output ffn_norm ffn_up ffn_down",
-     "output_norm output output.merge"},
-};
 
 std::string without_rotation(std::string layer) {
   const std::string rotating = "rope_store";

@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
         array("KindsOfOtherTensors", "qwen35", "attention.recurrent_layers", {1, 1, 1, 1, 0, 0}, "blk.2.", Code::unsupported),
         set("OnlyHeads", "qwen35", "nextn_predict_layers", std::uint32_t{6}, "expected 0 to 5"),
         set("MoreHeads", "qwen35", "nextn_predict_layers", std::uint32_t{2}, "blk.4.nextn.eh_proj.weight"),
-        set("Experts", "granitehybrid", "expert_count", std::uint32_t{4}, "mixture of experts", Code::unsupported),
+        set("Experts", "granitehybrid", "expert_count", std::uint32_t{4}, "expert_used_count"),
         array("BothSublayers", "nemotron_h", "feed_forward_length", {0, 64, 64, 0, 0}, "Layer 2 has KV heads"),
         array("NoSublayerNamed", "nemotron_h", "feed_forward_length", {0, 0, 0, 0, 0}, "blk.1.", Code::unsupported),
         array("TooFewWidths", "nemotron_h", "feed_forward_length", {0, 64}, "has 2 items"),

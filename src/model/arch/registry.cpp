@@ -20,8 +20,16 @@ constexpr LayerConfig starcoder2_layer{.norm_before = Norm::layer, .feedforward 
 constexpr LayerConfig qwen35_layer{.mixer = Attention{.qk_norm = QkNorm::head, .output_gate = true}};
 constexpr LayerConfig nemotron_h_layer{.mixer = Attention{.rotates = false}, .feedforward = Mlp{.activation = Activation::squared_relu}};
 
+// Routers of families: the rows of llama.cpp (0.7.0) for files that do not say it.
+constexpr Experts qwen3_experts{.renormalised = true};
+constexpr Experts qwen35_experts{.renormalised = true, .shared_gate = true};
+constexpr Experts lfm2_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
+constexpr Experts granite_experts{.gating = Gating::softmax_of_chosen};
+constexpr Experts nemotron_h_experts{.gating = Gating::sigmoid, .corrected = true, .activation = Activation::squared_relu};
+
 constexpr std::array lfm2_names{RoleName{Role::output_norm, "token_embd_norm"}};
 constexpr std::array nemotron_h_names{RoleName{Role::ffn_norm, "attn_norm"}};
+constexpr std::array nemotron_h_head_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
 constexpr std::array qwen35_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
 
 // The classes' names, their defaults and the names of their weights: the configuration_*.py and modeling_*.py of transformers
@@ -169,6 +177,7 @@ constexpr std::array rows{
     Architecture{.name = "granitehybrid",
                  .honours = honours_scales | honours_rope_switch,
                  .recurrent = Mamba2{},
+                 .experts = granite_experts,
                  .checkpoints = {.classes = granitehybrid_classes,
                                  .names = granitehybrid_checkpoint_names,
                                  .traits = writes_vocabulary | writes_rope_dim | writes_rope_switch | writes_no_experts,
@@ -184,6 +193,12 @@ constexpr std::array rows{
                                  .defaults = lfm2_defaults,
                                  .tokenizer = {.pre = "lfm2"},
                                  .epsilon = "norm_eps"}},
+    Architecture{.name = "lfm2moe",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = with_head_norms,
+                 .recurrent = ShortConv{},
+                 .experts = lfm2_experts,
+                 .tensor_names = lfm2_names},
     Architecture{.name = "mistral3",
                  .honours = honours_temperature,
                  .checkpoints = {.classes = mistral3_classes, .traits = writes_vocabulary | writes_rope_dim}},
@@ -199,6 +214,15 @@ constexpr std::array rows{
                                  .traits = writes_vocabulary | writes_rope_switch | interleaved_heads,
                                  .tokenizer = {.pre = "pixtral"},
                                  .epsilon = "layer_norm_epsilon"}},
+    Architecture{.name = "nemotron_h_moe",
+                 .layer = nemotron_h_layer,
+                 .honours = honours_prediction,
+                 .recurrent = Mamba2{},
+                 .one_sublayer = true,
+                 .layer_norm_epsilon = true,
+                 .experts = nemotron_h_experts,
+                 .tensor_names = nemotron_h_names,
+                 .head_names = nemotron_h_head_names},
     // OLMo 3: modular_olmo3.py of transformers 4.57; transformers 5.12 scales all layers, by mistake.
     Architecture{.name = "olmo2",
                  .rope_pairs = RopePairs::halves,
@@ -226,6 +250,23 @@ constexpr std::array rows{
                                  .traits = norms_less_one | partial_rotary | writes_rope_sections,
                                  .defaults = qwen35_defaults,
                                  .tokenizer = {.pre = "qwen35"}}},
+    Architecture{.name = "qwen35moe",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = qwen35_layer,
+                 .honours = honours_prediction,
+                 .recurrent = GatedDeltaNet{},
+                 .attention_every = 4,
+                 .experts = qwen35_experts,
+                 .tensor_names = qwen35_names},
+    Architecture{.name = "qwen3moe", .rope_pairs = RopePairs::halves, .layer = with_head_norms, .experts = qwen3_experts},
+    Architecture{.name = "qwen3next",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = qwen35_layer,
+                 .honours = honours_prediction,
+                 .recurrent = GatedDeltaNet{.tiled_heads = false, .fused_rates = true},
+                 .attention_every = 4,
+                 .experts = qwen35_experts,
+                 .tensor_names = qwen35_names},
     Architecture{.name = "smollm3",
                  .unrotated_every = 4,
                  .checkpoints = {.classes = smollm3_classes, .traits = writes_vocabulary | writes_rope_dim}},
