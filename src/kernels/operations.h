@@ -256,8 +256,8 @@ enum class Gating : std::uint32_t { softmax, sigmoid, softmax_of_chosen };
 /// router_logits -> expert_choices: of each row its experts, by their logits, and their weights.
 struct Router {
   Gating gating = Gating::softmax;
-  bool renormalised = false;                ///< weights are divided by their sum
-  std::optional<std::uint32_t> correction;  ///< tensor, added to the scores for the choice
+  bool renormalised = false;                  ///< weights are divided by their sum
+  std::optional<std::uint32_t> correction{};  ///< tensor, added to the scores for the choice
   std::uint32_t groups = 1, groups_used = 1;
   std::uint32_t logits = 0;  ///< of a row
   float scale = 1.0f;        ///< of the weights

@@ -93,6 +93,16 @@ TEST(DeviceAgainstOracle, LogitsOfAllFormats) {
   }
 }
 
+TEST(DeviceAgainstOracle, LogitsOfExperts) {
+  for (const char* family : {"qwen3moe", "nemotron_h_moe", "granitehybrid", "qwen35moe", "qwen3next", "lfm2moe"}) {
+    SCOPED_TRACE(family);
+    TinyConfig tiny = fixtures::tiny_family(family);
+    tiny.experts = 6;
+    expect_logits_of_oracle(tiny, KvFormat::f32);
+    if (fixtures::slow_device()) break;
+  }
+}
+
 TEST(DeviceAgainstOracle, LogitsWithAQuantisedCache) {
   for (const std::uint32_t head_dim : {32u, 96u}) {
     TinyConfig tiny = tiny_of(gguf::Type::f32);
