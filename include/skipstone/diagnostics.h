@@ -16,18 +16,20 @@ SKIPSTONE_API skipstone_status skipstone_list_devices(const char* wanted, char**
 typedef struct skipstone_inspect_params {
   size_t struct_size;
   const char* model_path;
-  uint32_t context; /* tokens that the memory plan is for; 0: what the model was trained for, at most 4096 */
-  int32_t kv_type;  /* skipstone_kv_type */
-  const char* pre_tokenizer; /* as in skipstone_engine_params */
+  uint32_t context;             /* tokens that the memory plan is for; 0: what the model was trained for, at most 4096 */
+  int32_t kv_type;              /* skipstone_kv_type */
+  const char* pre_tokenizer;    /* as in skipstone_engine_params */
   int32_t kv_type_k, kv_type_v; /* as in skipstone_engine_params */
+  const char* mtp_path;         /* as in skipstone_engine_params */
 } skipstone_inspect_params;
 
 SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size);
 
-/* Contents of a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
- * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}. Of "model":
- * "description", lines in words; "layer_groups": [{"first", "last", "norm_before", "norm_after", ...}], neighbouring layers that compute
- * alike; numbers of RoPE, scales and softcaps, 0 for none; "prediction_heads", how many heads for multi-token prediction the file has.
+/* Contents of a GGUF file; needs no device. {"path", "mtp_path": as given, "version", "bytes", "parameters", "metadata": [...],
+ * "tensor_types": [...], "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}.
+ * What the file of mtp_path adds is among metadata and tensors. Of "model": "description", lines in words; "layer_groups": [{"first",
+ * "last", "norm_before", "norm_after", ...}], neighbouring layers that compute alike; numbers of RoPE, scales and softcaps, 0 for none;
+ * "prediction_heads", how many heads for multi-token prediction the file has.
  * Groups of layers with a mixer: "mixer" and, of "attention", "window": 0 for none, "rotates", "local_rope", "qk_norm", "fused_qkv",
  * "output_gate"; of "short_conv", "kernel"; of "gated_delta_net", "kernel", "key_heads", "value_heads", "key_dim", "value_dim"; of
  * "mamba2", "kernel", "mixer_heads", "mixer_head_dim", "groups", "state_size". With an MLP: "mlp", "ffn", "fused_gate_up".

@@ -113,6 +113,9 @@ typedef struct skipstone_engine_params {
   const skipstone_memory_account* memory_account;
   /* skipstone_kv_type of keys and of values; SKIPSTONE_KV_AUTOMATIC: as kv_type says for both */
   int32_t kv_type_k, kv_type_v;
+  /* A second GGUF file with heads for multi-token prediction, as published beside models without any (mtp-NAME.gguf). NULL or "": none.
+   * SKIPSTONE_INVALID_ARGUMENT for a file without a head, the head of another model, and models that have one. */
+  const char* mtp_path;
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);

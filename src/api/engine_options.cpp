@@ -113,6 +113,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   }
   options.prefixes = static_cast<engine::PrefixMode>(params.prefixes);
   options.pool_tokens = params.pool_tokens;
+  options.mtp_path = text_or_empty(params.mtp_path);
   options.pre_tokenizer = text_or_empty(params.pre_tokenizer);
   check_pre_tokenizer(params);
   options.device = wanted_device(params.device);

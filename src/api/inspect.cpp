@@ -11,6 +11,7 @@
 #include "gguf/traits.h"
 #include "json/json.h"
 #include "model/config.h"
+#include "model/prediction_heads.h"
 #include "text/pretokenizer.h"
 
 namespace skipstone::api {
@@ -100,10 +101,13 @@ Json describe(const skipstone_inspect_params& params) {
   const engine::KvTypes kv = kv_types(params.kv_type, params.kv_type_k, params.kv_type_v);
   const std::string pre = text_or_empty(params.pre_tokenizer);
   if (!pre.empty()) text::PreTokenizer::require(pre);
-  const gguf::File file = gguf::File::open(text_or_empty(params.model_path));
+  const std::string mtp = text_or_empty(params.mtp_path);
+  gguf::File file = gguf::File::open(text_or_empty(params.model_path));
+  if (!mtp.empty()) file = model::with_prediction_heads(std::move(file), mtp);
   std::uint64_t parameters = 0;
   for (const gguf::Tensor& tensor : file.tensors()) parameters += tensor.elements();
   Json document = {{"path", file.path()},
+                   {"mtp_path", mtp},
                    {"version", file.version()},
                    {"bytes", file.file_bytes()},
                    {"fingerprint", file.fingerprint()},

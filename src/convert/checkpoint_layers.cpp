@@ -314,7 +314,7 @@ void read_layers(const ConfigValues& values, Checkpoint& checkpoint) {
     if (kinds[i] == LayerKind::mlp) layer.mixer = std::monostate();
     if (family.one_sublayer && kinds[i] != LayerKind::mlp) layer.feedforward = std::monostate();
   }
-  if ((family.honours & model::honours_prediction) != 0) {
+  if (checkpoint.has(model::has_prediction)) {
     whole.predicts = true;
     c.prediction_layers.assign(values.count("mtp_num_hidden_layers", 0, 1, 0), whole);
   }

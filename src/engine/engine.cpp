@@ -63,7 +63,9 @@ void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOp
   setup.matrix = model.select->math() == kernels::Math::matrix;
   setup.tuned = options.tuning != Tuning::off;
   setup.fingerprint = state.file.fingerprint;
+  setup.head_fingerprint = state.file.head_fingerprint;
   setup.model = options.model_path;
+  setup.mtp = options.mtp_path;
   setup.synthetic = options.synthetic;
   state.stages->load(setup);
   model.shape.begin = 0;
@@ -87,6 +89,7 @@ model::ModelTensors read_file(FileContents& contents, const model::Config& confi
   contents.pre_tokenizer = options.pre_tokenizer;
   contents.tokenizer = std::move(read.tokenizer);
   contents.fingerprint = file.fingerprint();
+  contents.head_fingerprint = file.joined_fingerprint();
   contents.chat_templates = text::chat_templates(file);
   contents.sampling = RecommendedSampling::from(file);
   if (!options.model_path.empty())

@@ -93,6 +93,7 @@ struct EngineOptions {
   std::string model_path;
   std::shared_ptr<const InputFile> model_file;  ///< instead of a path: an open file or memory; released when the model is loaded
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
+  std::string mtp_path;       ///< a second file with heads for multi-token prediction; "": none
   std::string pre_tokenizer;  ///< instead of the one that the model file names (text/pretokenizer.h); "": the file's
   std::string device;         ///< "" (best), a number of the list, or a part of a name
   /// Instead of one device, several with some of the layers each: "0,1", "0:20,1:12"; or "mpi", "mpi:20,12" for one of each process of

@@ -19,7 +19,7 @@ namespace skipstone::engine {
 struct FileContents {
   std::string pre_tokenizer;                   ///< chosen instead of the file's; "": the file's
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
-  std::string fingerprint;
+  std::string fingerprint, head_fingerprint;   ///< of the model, and of a second file with its heads ("": none)
   std::vector<text::ChatTemplate> chat_templates;
   RecommendedSampling sampling;
   std::string profile;  ///< path of a skip set's profile: MODEL.skip.json beside the model; empty for models without a path

@@ -35,6 +35,7 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   Json key = tune::device_key(state.model->device->caps(), kernels::shader_hash());
   key["method"] = exec::cost_method;
   key["model"] = state.file.fingerprint;
+  if (!state.file.head_fingerprint.empty()) key["head"] = state.file.head_fingerprint;
   key["context"] = state.model->shape.context;
   key["kv"] = to_string(state.model->shape.kv_format);
   key["choices"] = tune::to_json(state.model->select->choices());

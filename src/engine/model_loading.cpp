@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "model/prediction_heads.h"
 #include "model/random_weights.h"
 #include "model/synthetic.h"
 #include "selftest/matrix_check.h"
@@ -50,8 +51,13 @@ std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
 }
 
 gguf::File open_model(const EngineOptions& options) {
-  if (!options.synthetic.empty()) return model::synthetic_model(options.synthetic);
-  return options.model_file ? gguf::File::open(options.model_file) : gguf::File::open(options.model_path);
+  if (!options.synthetic.empty()) {
+    if (!options.mtp_path.empty()) fail(Code::invalid_argument, "{}: a synthetic model takes no head of a file", options.mtp_path);
+    return model::synthetic_model(options.synthetic);
+  }
+  gguf::File file = options.model_file ? gguf::File::open(options.model_file) : gguf::File::open(options.model_path);
+  if (!options.mtp_path.empty()) file = model::with_prediction_heads(std::move(file), options.mtp_path);
+  return file;
 }
 
 kernels::Math math_for(MathMode wanted, const std::shared_ptr<vk::Device>& device, kernels::Library& library) {

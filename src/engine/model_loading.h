@@ -12,7 +12,7 @@ namespace skipstone::engine {
 
 /// The device that `options` name, or their host's, charged to their memory account. Throws as choose_device() does.
 std::shared_ptr<vk::Device> open_device(const EngineOptions& options);
-/// The file that `options` name, or the shape of a synthetic model.
+/// The file that `options` name, with the heads of a second one if they name one, or the shape of a synthetic model.
 gguf::File open_model(const EngineOptions& options);
 
 /// Resolves `wanted` on `device`. Throws unsupported with the reason if matrix units are requested and cannot be used.

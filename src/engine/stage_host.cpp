@@ -89,8 +89,10 @@ void StageHost::load(const StageSetup& setup) {
     options_.model_path = setup.model;
     options_.synthetic = setup.synthetic;
   }
+  options_.mtp_path = setup.mtp;
   const gguf::File file = open_model(options_);
   if (file.fingerprint() != setup.fingerprint) fail(Code::invalid_argument, "'{}' is another model there", setup.model);
+  if (file.joined_fingerprint() != setup.head_fingerprint) fail(Code::invalid_argument, "'{}' is another head there", setup.mtp);
   model_.config = model::Config::from(file);
   model::ModelTensors tensors = model::find_tensors(file, model_.config);
   model::keep_heads(model_.config, tensors, 0);

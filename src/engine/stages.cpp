@@ -164,7 +164,9 @@ std::string to_json(const StageSetup& s) {
                 {"matrix", s.matrix},
                 {"tuned", s.tuned},
                 {"fingerprint", s.fingerprint},
+                {"head_fingerprint", s.head_fingerprint},
                 {"model", s.model},
+                {"mtp", s.mtp},
                 {"synthetic", s.synthetic}});
 }
 
@@ -181,7 +183,9 @@ StageSetup setup_from(std::string_view text) {
     s.matrix = document.at("matrix");
     s.tuned = document.at("tuned");
     s.fingerprint = document.at("fingerprint");
+    s.head_fingerprint = document.at("head_fingerprint");
     s.model = document.at("model");
+    s.mtp = document.at("mtp");
     s.synthetic = document.at("synthetic");
     return s;
   });

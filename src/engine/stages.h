@@ -31,11 +31,12 @@ struct StageState {
 
 /// Setup that all stages get before they load; each finds its layers by its stage number.
 struct StageSetup {
-  std::vector<std::uint32_t> ends;  ///< by stage, including the first one
-  exec::SequenceShape shape;        ///< except begin and end
-  bool matrix = false;              ///< kernels::Math
-  bool tuned = true;                ///< use kernel choices measured earlier on the stage's device
-  std::string fingerprint, model, synthetic;
+  std::vector<std::uint32_t> ends;            ///< by stage, including the first one
+  exec::SequenceShape shape;                  ///< except begin and end
+  bool matrix = false;                        ///< kernels::Math
+  bool tuned = true;                          ///< use kernel choices measured earlier on the stage's device
+  std::string fingerprint, head_fingerprint;  ///< of FileContents
+  std::string model, mtp, synthetic;          ///< as EngineOptions has them
 };
 
 // States and setup as text, in messages before the first pass.

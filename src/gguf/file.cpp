@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "base/hash.h"
@@ -38,6 +39,8 @@ struct File::Impl {
   std::string path;
   std::vector<Part> parts;
   std::vector<Tensor> tensors;
+  std::size_t own_tensors = 0;  ///< those after them are of a file that was joined
+  std::string joined_fingerprint;
   std::uint64_t bytes = 0;
   bool described = false;
   std::shared_ptr<const void> memory;  ///< of a described file's tensors
@@ -45,19 +48,28 @@ struct File::Impl {
   std::unordered_map<std::string_view, const Value*> values_by_key;
   std::unordered_map<std::string_view, const Tensor*> tensors_by_name;
 
+  void gather();
   void index();
 };
 
-void File::Impl::index() {
+/// Takes the tensors of all parts.
+void File::Impl::gather() {
   for (Part& part : parts) {
     if (part.file) bytes += part.file->size();
     tensors.insert(tensors.end(), std::make_move_iterator(part.tensors.begin()), std::make_move_iterator(part.tensors.end()));
     part.tensors.clear();
   }
+  own_tensors = tensors.size();
+  index();
+}
+
+void File::Impl::index() {
+  values_by_key.clear();
+  tensors_by_name.clear();
   for (const Pair& pair : parts.front().metadata) values_by_key.emplace(pair.key, &pair.value);
   for (const Tensor& tensor : tensors) {
     if (!tensors_by_name.emplace(tensor.name, &tensor).second) {
-      fail(Code::bad_file, "{}: tensor '{}' is in two parts of the split model; a part is damaged or of another model", path,
+      fail(Code::bad_file, "{}: tensor '{}' is in two parts of the model; a part is damaged or of another model", path,
            escaped(tensor.name));
     }
   }
@@ -81,7 +93,7 @@ File File::from_parts(const std::string& path, std::vector<Part> parts) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->parts = std::move(parts);
-  impl->index();
+  impl->gather();
   File file(std::move(impl));
   adopt_sparse(file, file.impl_->tensors);
   return file;
@@ -97,6 +109,24 @@ File File::describe(const std::string& name, std::vector<Pair> metadata, std::ve
   part.metadata = std::move(metadata);
   part.tensors = std::move(tensors);
   impl->parts.push_back(std::move(part));
+  impl->gather();
+  return File(std::move(impl));
+}
+
+File File::joined(const File& other, std::vector<Tensor> tensors, std::vector<Pair> metadata) && {
+  std::unique_ptr<Impl> impl = std::move(impl_);
+  std::vector<Pair>& own = impl->parts.front().metadata;
+  for (Pair& pair : metadata) {
+    const auto found = std::ranges::find(own, pair.key, &Pair::key);
+    if (found == own.end()) {
+      own.push_back(std::move(pair));
+    } else {
+      found->value = std::move(pair.value);
+    }
+  }
+  std::ranges::move(tensors, std::back_inserter(impl->tensors));
+  impl->bytes += other.file_bytes();
+  impl->joined_fingerprint = other.fingerprint();
   impl->index();
   return File(std::move(impl));
 }
@@ -179,13 +209,15 @@ std::string File::fingerprint() const {
   }
   // A few places in every tensor, not all of it: a file of gigabytes would otherwise be read from disk for its name alone.
   constexpr std::uint64_t sample_bytes = 64, sample_count = 4;
-  for (const Tensor& tensor : impl_->tensors) {
+  for (const Tensor& tensor : std::span(impl_->tensors).first(impl_->own_tensors)) {
     const std::uint64_t length = std::min(sample_bytes, tensor.data.size()), room = tensor.data.size() - length;
     for (std::uint64_t i = 0; i < sample_count; ++i) hash.add(tensor.data.view(room / (sample_count - 1) * i, length, buffer));
     hash.add(tensor.data.view(room, length, buffer));
   }
   return fmt::format("{:016x}", hash.value());
 }
+
+const std::string& File::joined_fingerprint() const { return impl_->joined_fingerprint; }
 
 void dequantize(const Tensor& tensor, std::span<float> out) {
   const Traits& t = traits(tensor.type);

@@ -70,6 +70,10 @@ class File {
   static File describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors,
                        std::shared_ptr<const void> memory = {});
 
+  /// This model with `tensors` of another file besides, as if they were in its own, and with `metadata` in place of its values of these
+  /// keys or after them. Path, version and fingerprint stay. Throws bad_file where it has a tensor of such a name.
+  File joined(const File& other, std::vector<Tensor> tensors, std::vector<Pair> metadata) &&;
+
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
   ~File();
@@ -77,7 +81,7 @@ class File {
   const std::string& path() const;
   bool has_data() const;  ///< false for described ones, whose weights have none
   std::uint32_t version() const;
-  std::uint64_t file_bytes() const;  ///< of all parts
+  std::uint64_t file_bytes() const;  ///< of all parts, and of a file that it is joined with
   std::span<const Pair> metadata() const;
   std::span<const Tensor> tensors() const;
 
@@ -97,6 +101,8 @@ class File {
 
   /// SHA-256-free identity for caches and records: 16 hex digits of a 64-bit hash over header, tensor table and samples of the data.
   std::string fingerprint() const;
+  /// That of the other file of joined(); "" where there is none.
+  const std::string& joined_fingerprint() const;
 
  private:
   struct Impl;

@@ -23,7 +23,6 @@ enum Honours : std::uint8_t {
   honours_long_rope = 8,     ///< rope_factors_short, rope_factors_long
   needs_softcaps = 16,       ///< files without the softcaps' keys are incomplete
   honours_rope_switch = 32,  ///< rope.scaling.finetuned: false where no layer rotates
-  honours_prediction = 64,   ///< nextn_predict_layers: the last blocks are heads for multi-token prediction
 };
 
 /// A role's name in a family's files where it is not TensorRole::name, or in its checkpoints where it is not TensorRole::huggingface.
@@ -64,6 +63,7 @@ enum CheckpointTraits : std::uint16_t {
   writes_no_experts = 512,      ///< expert_count and expert_used_count, as 0, and expert_shared_feed_forward_length
   adjusts_ffn = 1024,           ///< honours block_auto_adjust_ff_dim
   writes_rope_sections = 2048,  ///< rope.dimension_sections
+  has_prediction = 4096,        ///< honours mtp_num_hidden_layers: heads for multi-token prediction
 };
 
 /// Facts that the files of a family's tokenizers do not state.

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "model/config_parts.h"
+#include "model/prediction_heads.h"
 
 namespace skipstone::model {
 
@@ -60,6 +61,18 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
            keys.full(feature.name), value, feature.value);
     }
   }
+}
+
+/// A head attends as the last layer with attention does.
+void set_heads(const Keys& keys, Config& config) {
+  if (config.prediction_layers.empty()) return;
+  const auto attends = [](const LayerConfig& layer) { return std::holds_alternative<Attention>(layer.mixer); };
+  const auto& last = std::get<Attention>(std::ranges::find_if(config.layers.rbegin(), config.layers.rend(), attends)->mixer);
+  if (last.window != 0) {
+    fail(Code::unsupported, "Heads for multi-token prediction ('{}' is {}) are not supported where the last layer has a sliding window.",
+         keys.full(heads_key), config.prediction_layers.size());
+  }
+  for (LayerConfig& head : config.prediction_layers) head.mixer = last;
 }
 
 /// The factor and the softcap of scores, of all layers alike.
@@ -142,6 +155,7 @@ std::size_t count_distinct(const ModelTensors& tensors) {
   };
   insert(tensors.model);
   for (const Parameters& layer : tensors.layers) insert(layer);
+  for (const Parameters& head : tensors.prediction_layers) insert(head);
   distinct.erase(nullptr);
   return distinct.size();
 }
@@ -243,11 +257,15 @@ Config Config::from(const gguf::File& file) {
   config.architecture = row.name;
   config.name = file.string("general.name", "");
   config.rope_pairs = row.rope_pairs;
+  if (has_heads_alone(file)) {
+    fail(Code::unsupported, "The file has a head for multi-token prediction and no layers; load it beside its model (--mtp-file).");
+  }
   read_shape(keys, config);
   drop_missing_heads(file, config);
   read_rope(keys, config);
   read_windows(keys, config);
   read_scales(keys, config);
+  set_heads(keys, config);
   refuse_other_computations(keys, config);
   read_vocabulary(keys, config);
   config.tied_embeddings = file.find_tensor(tensor_name(Role::output, 0)) == nullptr;

@@ -19,6 +19,9 @@
 
 namespace skipstone::model {
 
+/// Under an architecture's prefix: the number of its blocks, and of those among them that are heads for multi-token prediction, the last.
+inline constexpr std::string_view blocks_key = "block_count", heads_key = "nextn_predict_layers";
+
 /// The metadata keys under an architecture's prefix, with their ranges checked.
 class Keys {
  public:

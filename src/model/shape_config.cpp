@@ -143,8 +143,12 @@ std::vector<bool> read_attending(const Keys& keys, const Architecture& family, s
 
 Blocks read_blocks(const Keys& keys, const Architecture& family) {
   Blocks blocks;
-  blocks.count = keys.count("block_count", 1, most_layers);
-  if ((family.honours & honours_prediction) != 0) blocks.heads = keys.count("nextn_predict_layers", 0, blocks.count - 1, 0);
+  blocks.count = keys.count(blocks_key, 1, most_layers);
+  blocks.heads = keys.count(heads_key, 0, blocks.count - 1, 0);
+  if (blocks.heads > 0 && family.one_sublayer) {
+    fail(Code::unsupported, "Heads for multi-token prediction ('{}' is {}) are not supported for architecture '{}'.", keys.full(heads_key),
+         blocks.heads, family.name);
+  }
   blocks.attends = read_attending(keys, family, blocks.count);
   for (std::uint32_t i = blocks.count - blocks.heads; i < blocks.count; ++i) blocks.attends[i] = true;
   const auto layers = blocks.attends.begin() + (blocks.count - blocks.heads);

@@ -97,6 +97,23 @@ TEST_F(BadInput, TextsForDrafters) {
   expect_run({"--draft", "suffix", "--draft-corpus", folder_.file("empty.txt")}, 2, "no text in it");
 }
 
+TEST_F(BadInput, HeadsInASecondFile) {
+  fixtures::TinyConfig with_head;
+  with_head.prediction_layers = 1;
+  const std::string both = folder_.file("both.gguf"), wider = folder_.file("wider.gguf");
+  fixtures::write_tiny_model(with_head, both);
+  with_head.ffn = 256;
+  fixtures::write_tiny_model(with_head, wider);
+  expect_run({"--mtp-file", folder_.file("nothing.gguf")}, 3, "nothing.gguf");
+  expect_run({"--mtp-file", write("cut.gguf", bytes_of_model().substr(0, 1000))}, 3, "cut.gguf");
+  expect_run({"--mtp-file", model()}, 2, "tiny.gguf: has no head for multi-token prediction");
+  expect_run({"--mtp-file", wider}, 2, "another model: its 'llama.feed_forward_length' is 256, the model's is 128");
+  expect({"run", "-m", both, "-p", "Hello", "-n", "4", "--mtp-file", both}, 2, "has a head for multi-token prediction already");
+  expect({"inspect", both, "--mtp-file", both}, 2, "has a head for multi-token prediction already");
+  expect({"serve", "-m", model(), "-m", both, "--mtp-file", both}, 2, "give one -m FILE");
+  expect({"bench", "--synthetic", "llama-2-7b:q4_0", "--mtp-file", both}, 2, "a synthetic model takes no head of a file");
+}
+
 TEST_F(BadInput, SecondModelsAndWindows) {
   expect_run({"--draft", "model"}, 2, "model:FILE.gguf");
   expect_run({"--draft", "model:" + folder_.file("nothing.gguf")}, 3, "drafter model: ");

@@ -344,6 +344,23 @@ TEST_F(Cli, Inspect) {
   EXPECT_LT(sum, object["bytes"].get<std::uint64_t>());
 }
 
+TEST_F(Cli, AHeadInASecondFile) {
+  fixtures::TinyConfig with_head;
+  with_head.prediction_layers = 1;
+  const std::string head = file("mtp-tiny.gguf");
+  fixtures::write_tiny_model(with_head, head);
+  const Result text = run({"inspect", model(), "--mtp-file", head, "--tensors"});
+  for (const std::string& part : {model() + "\n" + head + "\nGGUF version", std::string("blk.4.nextn.eh_proj.weight"),
+                                  std::string("\n  a head for multi-token prediction")}) {
+    EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out << text.error;
+  }
+  EXPECT_EQ(json::parse(run({"inspect", model(), "--mtp-file", head, "--json"}).out)["model"]["prediction_heads"], 1);
+  const Result alone = run({"run", "-m", model(), "-p", "Once", "-n", "12"});
+  const Result with = run({"run", "-m", model(), "-p", "Once", "-n", "12", "--mtp-file", head});
+  EXPECT_EQ(with.code, 0) << with.error;
+  EXPECT_EQ(with.out, alone.out);
+}
+
 TEST_F(Cli, InspectPlansTheCache) {
   fixtures::TinyConfig tiny;
   tiny.head_dim = 64;

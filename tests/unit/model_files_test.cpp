@@ -50,6 +50,17 @@ TEST_F(ModelFiles, AreGgufFilesInAFolderAndItsFolders) {
   EXPECT_NE(models[4].path.find("split-00001-of-00002.gguf"), std::string::npos);
 }
 
+TEST_F(ModelFiles, HaveTheirHeadsBesideThem) {
+  write("a.gguf");
+  write("b.gguf");
+  const std::string head = write("mtp-b.gguf");
+  write("mtp-c.gguf");
+  const auto models = find_models({}, root());
+  EXPECT_EQ(names(models), (Names{"a", "b"}));
+  EXPECT_EQ(models[0].mtp_file, "");
+  EXPECT_EQ(std::filesystem::path(models[1].mtp_file), std::filesystem::path(head));
+}
+
 TEST_F(ModelFiles, GivenOnesComeFirstAndOnce) {
   const std::string b = write("b.gguf");
   write("a.gguf");

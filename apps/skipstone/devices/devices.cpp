@@ -96,7 +96,7 @@ void print_costs(const std::string& model, const EngineOptions& options, bool js
     Progress progress;
     report = skipstone::costs(engine, progress.until_interrupted());
   } catch (const skipstone::error& error) {
-    throw_load_failure(error, path);
+    throw_load_failure(error, engine_params(path, options));
   }
   Output output(false);
   output.write(json ? report + "\n" : costs_text(Json::parse(report)));
@@ -108,7 +108,7 @@ void print_plan(const std::string& model, const EngineOptions& options, bool jso
   try {
     report = skipstone::plan_devices(engine_params(path, options));
   } catch (const skipstone::error& error) {
-    throw_load_failure(error, path);
+    throw_load_failure(error, engine_params(path, options));
   }
   std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache",
                                  "activations", "needs", "free", "name");

@@ -95,9 +95,10 @@ std::string plan_text(const Json& plan) {
 }
 
 std::string document_text(const Json& document, bool each_tensor) {
-  std::string text =
-      fmt::format("{}\nGGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n",
-                  skipstone::escaped(document["path"].get_ref<const std::string&>()), document["version"].get<std::uint32_t>(),
+  std::string text = skipstone::escaped(document["path"].get_ref<const std::string&>()) + "\n";
+  if (const auto& head = document["mtp_path"].get_ref<const std::string&>(); !head.empty()) text += skipstone::escaped(head) + "\n";
+  text +=
+      fmt::format("GGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n", document["version"].get<std::uint32_t>(),
                   bytes_text(document["bytes"]), document["parameters"].get<std::uint64_t>(), document["fingerprint"].get<std::string>());
   for (const Json& pair : document["metadata"]) {
     text += fmt::format("  {:<42} {:<10} {}\n", short_text(pair["key"]), pair["type"].get<std::string>(),
@@ -113,6 +114,7 @@ std::string document_text(const Json& document, bool each_tensor) {
 void inspect(const InspectOptions& options) {
   skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = options.file.c_str();
+  params.mtp_path = options.engine.mtp_file.c_str();
   params.context = options.engine.context;
   params.kv_type = kv_type(options.engine.kv);
   params.kv_type_k = kv_type(options.engine.kv_k);

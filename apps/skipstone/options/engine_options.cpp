@@ -25,10 +25,11 @@ skipstone::Engine load(const skipstone_engine_params& params) {
 }
 
 /// Whether a status concerns the model file: "not found" and "unsupported" may also concern the device.
-bool is_about_model(skipstone_status status, const std::string& model) {
+bool is_about_model(skipstone_status status, const skipstone_engine_params& loading) {
   if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
   skipstone_inspect_params params = skipstone::inspect_params();
-  params.model_path = model.c_str();
+  params.model_path = loading.model_path;
+  params.mtp_path = loading.mtp_path;
   try {
     return !skipstone::SortedJson::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
   } catch (const skipstone::error&) {
@@ -95,6 +96,7 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   if (!options.rank_device.empty()) params.device = options.rank_device.c_str();
   params.devices = options.devices.c_str();
   params.transfer_microseconds = static_cast<std::uint64_t>(options.transfer_milliseconds * 1000);
+  params.mtp_path = options.mtp_file.c_str();
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.kv_type = kv_type(options.kv);
@@ -132,6 +134,9 @@ void add_devices_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
+  command.add_option("--mtp-file", options.mtp_file, "A second GGUF file with the model's head for multi-token prediction")
+      ->envname("SKIPSTONE_MTP_FILE")
+      ->type_name("FILE");
   add_number(command, "--ctx,--context", options.context,
              "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
@@ -159,9 +164,9 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->envname("SKIPSTONE_NO_TUNE");
 }
 
-void throw_load_failure(const skipstone::error& error, const std::string& model) {
+void throw_load_failure(const skipstone::error& error, const skipstone_engine_params& params) {
   if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
-  fail(exit_code(error.status(), is_about_model(error.status(), model)), "{}", error.what());
+  fail(exit_code(error.status(), is_about_model(error.status(), params)), "{}", error.what());
 }
 
 skipstone::Engine load_engine(const skipstone_engine_params& params) {
@@ -169,7 +174,7 @@ skipstone::Engine load_engine(const skipstone_engine_params& params) {
     return load(params);
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted while the model was being loaded");
-    throw_load_failure(error, params.model_path);
+    throw_load_failure(error, params);
   }
 }
 

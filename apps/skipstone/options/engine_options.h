@@ -14,6 +14,7 @@ struct EngineOptions {
   CLI::Option* device_option = nullptr;
   std::string rank_device;  ///< instead of `device`, if ranks share work (job.h)
   std::string devices;
+  std::string mtp_file;  ///< with heads for multi-token prediction; "": none
   double transfer_milliseconds = 0;
   std::uint32_t context = 0;
   bool no_tune = false;
@@ -32,7 +33,7 @@ void add_device_option(CLI::App& command, EngineOptions& options);
 /// Adds --devices.
 void add_devices_option(CLI::App& command, EngineOptions& options);
 
-/// Adds --ctx, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
+/// Adds --mtp-file, --ctx, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a progress line. Throws Failure with the matching exit code, also if a signal arrived.
@@ -44,7 +45,7 @@ skipstone::Engine load_engine(const skipstone_engine_params& params);
 skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options);
 
 /// Throws Failure for an error of loading or measuring a model, with the matching exit code.
-[[noreturn]] void throw_load_failure(const skipstone::error& error, const std::string& model);
+[[noreturn]] void throw_load_failure(const skipstone::error& error, const skipstone_engine_params& params);
 /// A synthetic model, "NAME:TYPE", likewise.
 skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options);
 

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace platform = skipstone::platform;
 
-constexpr std::string_view extension = ".gguf";
+constexpr std::string_view extension = ".gguf", head_prefix = "mtp-";
 
 /// "model" of "model.gguf" and of "model-00001-of-00003.gguf"; nullopt for the other parts of a split model.
 std::optional<std::string> model_name(std::string name) {
@@ -31,6 +31,14 @@ std::optional<std::string> model_name(std::string name) {
 }
 
 bool hidden(const fs::path& path) { return platform::text_of(path.filename()).starts_with('.'); }
+bool has_heads(const fs::path& path) { return platform::text_of(path.filename()).starts_with(head_prefix); }
+
+/// The file of heads beside a model; "" if there is none.
+std::string heads_beside(const fs::path& model) {
+  const fs::path file = model.parent_path() / platform::path_of(std::string(head_prefix) + platform::text_of(model.filename()));
+  std::error_code error;
+  return fs::is_regular_file(file, error) ? platform::text_of(file) : "";
+}
 
 std::vector<ModelFile> models_in(const std::string& folder) {
   std::vector<ModelFile> found;
@@ -42,10 +50,10 @@ std::vector<ModelFile> models_in(const std::string& folder) {
     std::error_code unreadable;
     if (hidden(path)) {
       entry.disable_recursion_pending();
-    } else if (path.extension() == extension && entry->is_regular_file(unreadable)) {
+    } else if (path.extension() == extension && !has_heads(path) && entry->is_regular_file(unreadable)) {
       const std::u8string relative = path.lexically_relative(root).generic_u8string();
       const auto name = model_name(std::string(relative.begin(), relative.end()));
-      if (name) found.push_back({platform::text_of(path), *name, {}});
+      if (name) found.push_back({platform::text_of(path), *name, {}, heads_beside(path)});
     }
   }
   if (error) fail(ExitCode::usage, "the folder of models '{}' cannot be read: {}", folder, error.message());

@@ -100,9 +100,10 @@ void prepare(serve::Model& model, const ServerOptions& options, const Loading& l
   model.plain_token_ms = costs.at("passes").at(0).at("verify").get<double>() / 1e3;
 }
 
-std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const std::string& path, const std::string& alias,
+std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const serve::ModelFile& file, const std::string& alias,
                                          const Loading& loading) {
-  skipstone_engine_params params = engine_params(path, options.engine);
+  skipstone_engine_params params = engine_params(file.path, options.engine);
+  if (!file.mtp_file.empty()) params.mtp_path = file.mtp_file.c_str();
   params.memory_account = options.server.model_memory->get();
   params.prefixes = options.prefixes == "off"    ? SKIPSTONE_PREFIXES_OFF
                     : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
@@ -121,17 +122,18 @@ std::unique_ptr<serve::ModelStore> make_store(const ServeOptions& options) {
   std::vector<serve::ModelFile> files = serve::find_models(options.models, options.folder);
   const bool one = files.size() == 1 && options.folder.empty();
   if (!one && !options.alias.empty()) fail(ExitCode::usage, "--alias names one model; several have the names of their files");
+  if (!one && !options.engine.mtp_file.empty()) fail(ExitCode::usage, "--mtp-file is the head of one model; give one -m FILE");
   // A rank serves the engine that it has a link to until that ends.
   if (!one && options.engine.devices.starts_with("mpi")) fail(ExitCode::usage, "the ranks of a job serve one model; give one -m FILE");
   std::unique_ptr<serve::Model> first;
   if (one) {
-    first = load_model(options, files.front().path, options.alias, at_start());
+    first = load_model(options, files.front(), options.alias, at_start());
     files.front().name = first->name;
     files.front().known_as = first->known_as;
   }
   const auto load = [&options](const serve::ModelFile& file, const serve::ModelStore::KeepGoing& keep_going) {
     const auto begin = std::chrono::steady_clock::now();
-    auto model = load_model(options, file.path, file.name, for_request(keep_going));
+    auto model = load_model(options, file, file.name, for_request(keep_going));
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     if (options.server.log) note("{} is loaded: {:.2f} s", file.name, time.count());
     return model;

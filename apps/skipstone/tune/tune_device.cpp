@@ -63,7 +63,7 @@ ExitCode tune_device(const DeviceTuneOptions& options) {
     Progress progress;
     report = skipstone::tune_device(engine_params(model, options.engine), options.seconds, progress.until_interrupted());
   } catch (const skipstone::error& error) {
-    throw_load_failure(error, model);
+    throw_load_failure(error, engine_params(model, options.engine));
   }
   output.write(options.json ? report + "\n" : contests_text(Json::parse(report)));
   return ExitCode::ok;
