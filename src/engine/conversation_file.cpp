@@ -60,6 +60,7 @@ Json origin_of(const Engine::State& engine) {
   const std::string others = engine.stages ? engine.stages->other_devices(engine.model->device->caps()) : "";
   if (!others.empty()) origin["devices"] = others;
   if (const std::size_t heads = engine.model->config.prediction_layers.size(); heads > 0) origin["number of heads"] = heads;
+  if (!engine.file.head_fingerprint.empty()) origin["head"] = engine.file.head_fingerprint;
   return origin;
 }
 

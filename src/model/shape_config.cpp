@@ -145,10 +145,6 @@ Blocks read_blocks(const Keys& keys, const Architecture& family) {
   Blocks blocks;
   blocks.count = keys.count(blocks_key, 1, most_layers);
   blocks.heads = keys.count(heads_key, 0, blocks.count - 1, 0);
-  if (blocks.heads > 0 && family.one_sublayer) {
-    fail(Code::unsupported, "Heads for multi-token prediction ('{}' is {}) are not supported for architecture '{}'.", keys.full(heads_key),
-         blocks.heads, family.name);
-  }
   blocks.attends = read_attending(keys, family, blocks.count);
   for (std::uint32_t i = blocks.count - blocks.heads; i < blocks.count; ++i) blocks.attends[i] = true;
   const auto layers = blocks.attends.begin() + (blocks.count - blocks.heads);
@@ -226,6 +222,10 @@ void read_shape(const Keys& keys, Config& config) {
                                      networks, i));
   }
   for (std::uint32_t i = layers; i < blocks.count; ++i) {
+    if (networks.ffn[i] == 0) {
+      fail(Code::unsupported, "Block {} is a head for multi-token prediction ('{}' is {}) without a feed-forward network.", i,
+           keys.full(heads_key), blocks.heads);
+    }
     config.prediction_layers.push_back(layer_of(family.layer, attention, networks, i));
     config.prediction_layers.back().predicts = true;
   }
