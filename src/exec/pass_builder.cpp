@@ -82,10 +82,10 @@ class Pass {
     std::visit([&](const auto& mixer) { append_advance(pass_, layer, mixer); }, context_.config.layers[layer].mixer);
   }
 
-  /// The residual stream continues after a mixer or feed-forward network, as it is if the layer has none (`there`); `index` is that of its
-  /// cosine, if it is reduced.
-  void finish_sublayer(bool there, bool cosine, std::uint32_t index, const std::string& label) {
-    const Resource after = there ? pass_.other_residual() : pass_.residual();
+  /// The residual stream continues after a mixer or feed-forward network, as it is if the layer has none (`exists`); `index`: of its
+  /// cosine, if that is reduced.
+  void finish_sublayer(bool exists, bool cosine, std::uint32_t index, const std::string& label) {
+    const Resource after = exists ? pass_.other_residual() : pass_.residual();
     if (cosine) pass_.append(kernels::cosine(context_.select, pass_.residual(), after, context_.config.width, spec_.bucket, index, label));
     pass_.set_residual(after);
   }

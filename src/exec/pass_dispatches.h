@@ -64,6 +64,9 @@ kernels::Records records_of(const PassContext& context, std::uint32_t layer);
 /// The matrices before a recurrent mixer, over the normalised residual stream.
 void project(PassDispatches& pass, std::uint32_t layer, const std::vector<model::Projection>& in);
 
+/// Moves the records that the rows of an accepted path have stored in a recurrent layer.
+kernels::Dispatch move_records(const PassContext& context, std::uint32_t layer);
+
 // Each kind of mixer has these three functions, each kind of feed-forward network the last one. Layers are those of the model.
 
 /// What a layer stores of the residual stream for later rows.
@@ -86,15 +89,14 @@ void append_advance(PassDispatches&, std::uint32_t, const Stateless&) {}
 /// Moves what the rows of an accepted path have stored (PassBuilder::build_move).
 std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                              const model::Attention& attention);
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
-                                             const model::ShortConv& conv);
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
-                                             const model::GatedDeltaNet& net);
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
-                                             const model::Mamba2& mamba);
 inline std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t,
                                                     const std::monostate&) {
   return {};
+}
+template <typename Recurrent>
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
+                                             const Recurrent&) {
+  return {move_records(context, layer)};
 }
 /// The feed-forward network; other_residual() has its output.
 void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Mlp& mlp);

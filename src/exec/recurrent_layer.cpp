@@ -117,10 +117,6 @@ void advance(PassDispatches& pass, std::uint32_t layer, const Mixer& mixer) {
                                       fmt::format("blk.{}.advance", layer)));
 }
 
-std::vector<kernels::Dispatch> move(const PassContext& context, std::uint32_t layer) {
-  return {kernels::move_records(context.select, records_of(context, layer), fmt::format("blk.{}.move_records", layer))};
-}
-
 }  // namespace
 
 const char* missing_on_devices(const model::Config& config) {
@@ -146,14 +142,5 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint3
 
 void append_advance(PassDispatches& pass, std::uint32_t layer, const model::GatedDeltaNet& net) { advance(pass, layer, net); }
 void append_advance(PassDispatches& pass, std::uint32_t layer, const model::Mamba2& mamba) { advance(pass, layer, mamba); }
-
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
-                                             const model::GatedDeltaNet&) {
-  return move(context, layer);
-}
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
-                                             const model::Mamba2&) {
-  return move(context, layer);
-}
 
 }  // namespace skipstone::exec
