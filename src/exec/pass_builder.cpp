@@ -204,7 +204,7 @@ RecurrentShape recurrent_shape(const model::Config& config) {
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence) {
   const LayerPlan& plan = spec.layers;
   const std::uint32_t layers = config.layer_count();
-  if (spec.kv_only || spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
+  if (spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
   if (plan.begin > 0 && sequence.is_part_of(layers)) return false;
   for (std::uint32_t layer = plan.begin; layer < layers; ++layer) {
     if (is_recurrent(config.layers[layer].mixer) && !plan.runs_attention(layer)) return false;

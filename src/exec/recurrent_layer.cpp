@@ -93,9 +93,10 @@ void store(PassDispatches& pass, std::uint32_t layer, const Weights& own, const 
   const PassSpec& spec = pass.spec();
   const std::string blk = fmt::format("blk.{}.", layer);
   project(pass, layer, own.in);
-  const ScanExtent extent = !writes_states(spec, context.config, context.sequence) ? ScanExtent::draft
-                            : spec.prompt                                          ? ScanExtent::prompt
-                                                                                   : ScanExtent::rows;
+  const ScanExtent extent = spec.kv_only                                             ? ScanExtent::store
+                            : !writes_states(spec, context.config, context.sequence) ? ScanExtent::draft
+                            : spec.prompt                                            ? ScanExtent::prompt
+                                                                                     : ScanExtent::rows;
   pass.append(kernels::recurrent_scan(pass.select(), scan_of(context, layer, mixer), extent, spec.bucket, blk + "scan", spec.tree));
 }
 
