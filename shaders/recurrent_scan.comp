@@ -186,6 +186,7 @@ void main() {
   }
   const uint scan = push.scans + SCAN_WORDS * sequence, target = state.pages[scan + SCAN_TARGET], base = state.bases[sequence];
   if (EXTENT != SCAN_ADVANCE) store_records(row, end);
+  if (EXTENT == SCAN_STORE && target == SCAN_NONE) return;
   load_state(state.pages[scan + SCAN_SOURCE]);
   barrier();
   bool begun = EXTENT == SCAN_PROMPT;
@@ -194,7 +195,7 @@ void main() {
       begun = true;
       barrier();
       if (EXTENT != SCAN_DRAFT) store_state(target);
-      if (EXTENT == SCAN_ADVANCE) break;
+      if (EXTENT == SCAN_ADVANCE || EXTENT == SCAN_STORE) break;
       if (KEYS == KEYS_TREE) for (uint i = lane; i < SIZE; i += LANES) before[i] = now[i];
       barrier();
     }

@@ -23,6 +23,7 @@
 #define SCAN_PROMPT 1u    // the same, but the state is written after the last row
 #define SCAN_ADVANCE 2u   // no rows: the pass begins after the layer
 #define SCAN_DRAFT 3u     // as SCAN_ROWS, but no state is written
+#define SCAN_STORE 4u     // as SCAN_ADVANCE, and the records of rows are stored; where no state is written, nothing else is done
 // heads, key_heads: of values and keys; key_group: value heads of a key head where they are neighbours, 0 where value head h has key head
 // h % key_heads. in_stride, out_stride: floats from row to row. record_first: where a row's record begins in it; record: its floats.
 // q, k, v: where these begin in a record; rates: where the numbers of the heads do: of SCAN_DELTA beta and alpha, of SCAN_MAMBA dt.

@@ -60,10 +60,10 @@ std::uint32_t state_positions(const model::Config& config, const SequenceShape& 
 std::uint32_t recurrent_positions(const model::Config& config, const SequenceShape& shape) {
   const std::uint32_t window = recurrent_shape(config).window, all = full_positions(config, shape);
   if (window == 0) return 0;
-  const bool lags = recurrent_shape(config).state > 0;
+  const bool with_states = recurrent_shape(config).state > 0;
   const std::uint64_t one_sequence =
-      std::uint64_t{window} + (lags ? most_state_lag : rollback_margin) + STEP_MAX_ROWS + std::uint64_t{2} * KV_PAGE;
-  const std::uint32_t of_prefixes = !shape.keeps_windows ? 0 : lags ? std::uint32_t{4} * KV_PAGE : all / prefix_stride;
+      std::uint64_t{window} + (with_states ? state_rollback_margin : rollback_margin) + STEP_MAX_ROWS + std::uint64_t{2} * KV_PAGE;
+  const std::uint32_t of_prefixes = !shape.keeps_windows ? 0 : with_states ? std::uint32_t{4} * KV_PAGE : all / prefix_stride;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, one_sequence + of_prefixes));
 }
 

@@ -87,11 +87,11 @@ std::uint32_t initial_pages(MemoryKind kind, const model::Config& config, const 
 /// Of kinds with sparse prefixes: one of this many pages is cached besides those at the ends of prompts.
 inline constexpr std::uint32_t prefix_stride = 4;
 
-/// Records are kept since a state at most this many positions back: those of all layers take much memory.
-inline constexpr std::uint32_t most_state_lag = 128;
-
-/// A sequence can be rolled back by this many positions at least: what a row this far before the next one sees is not released. A model
-/// with states may need its text read again from the last state.
+/// A sequence can be rolled back by this many positions at least: what a row this far before the next one sees is not released.
 inline constexpr std::uint32_t rollback_margin = STEP_MAX_ROWS;
+
+/// The same of a model with states: where it is rolled back further, its text may be read again. It is shorter, because the records since
+/// then are kept, and those of all layers take much memory.
+inline constexpr std::uint32_t state_rollback_margin = 128;
 
 }  // namespace skipstone::exec

@@ -96,10 +96,10 @@ class Pass {
     std::visit([&](const auto& mixer) { append_advance(pass_, layer, mixer); }, context_.config.layers[layer].mixer);
   }
 
-  /// The residual stream continues after a mixer or feed-forward network, as it is if the layer has none (`there`); `index` is that of its
-  /// cosine, if it is reduced.
-  void finish_sublayer(bool there, bool cosine, std::uint32_t index, const std::string& label) {
-    const Resource after = there ? pass_.other_residual() : pass_.residual();
+  /// The residual stream continues after a mixer or feed-forward network, as it is if the layer has none (`exists`); `index`: of its
+  /// cosine, if that is reduced.
+  void finish_sublayer(bool exists, bool cosine, std::uint32_t index, const std::string& label) {
+    const Resource after = exists ? pass_.other_residual() : pass_.residual();
     if (cosine) pass_.append(kernels::cosine(context_.select, pass_.residual(), after, context_.config.width, spec_.bucket, index, label));
     pass_.set_residual(after);
   }
@@ -222,7 +222,7 @@ RecurrentShape recurrent_shape(const model::Config& config) {
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence) {
   const LayerPlan& plan = spec.layers;
   const std::uint32_t layers = config.layer_count();
-  if (spec.kv_only || spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
+  if (spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
   if (plan.begin > 0 && sequence.is_part_of(layers)) return false;
   for (std::uint32_t layer = plan.begin; layer < layers; ++layer) {
     if (is_recurrent(config.layers[layer].mixer) && !plan.runs_attention(layer)) return false;
@@ -284,8 +284,7 @@ std::vector<Dispatch> PassBuilder::build_move(const ByKind<std::uint32_t>& slots
   for (std::uint32_t layer = begin_; layer < end_ + context_.config.prediction_layers.size(); ++layer) {
     const auto move = [&](const auto& mixer) { return move_accepted(context_, slots, layer, mixer); };
     for (Dispatch& dispatch : std::visit(move, context_.config.block(layer).mixer)) all.push_back(std::move(dispatch));
-    if (context_.config.block(layer).predicts)
-      all.push_back(kernels::move_records(context_.select, records_of(context_, layer), fmt::format("blk.{}.move_records", layer)));
+    if (context_.config.block(layer).predicts) all.push_back(move_records(context_, layer));
   }
   return all;
 }

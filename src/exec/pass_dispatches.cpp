@@ -77,6 +77,10 @@ kernels::Records records_of(const PassContext& context, std::uint32_t layer) {
           .tables = first_table_entry(MemoryKind::recurrent, context.sequence.context)};
 }
 
+Dispatch move_records(const PassContext& context, std::uint32_t layer) {
+  return kernels::move_records(context.select, records_of(context, layer), fmt::format("blk.{}.move_records", layer));
+}
+
 void project(PassDispatches& pass, std::uint32_t layer, const std::vector<model::Projection>& in) {
   const std::string blk = fmt::format("blk.{}.", layer);
   const auto [x, norm] = pass.normalise(pass.context().weights.layers[layer].attention_norm, blk + "attn_norm");

@@ -74,6 +74,8 @@ struct MlpInput {
 void append_activations(PassDispatches& pass, const model::MlpWeights& own, const model::Mlp& mlp, const MlpInput& input);
 kernels::Activation kernel_activation(model::Activation activation);
 const char* activation_label(model::Activation activation);
+/// Moves the records that the rows of an accepted path have stored in a layer.
+kernels::Dispatch move_records(const PassContext& context, std::uint32_t layer);
 
 // Each kind of mixer has these three functions, each kind of feed-forward network the last one. Layers are those of the model.
 
@@ -97,15 +99,14 @@ void append_advance(PassDispatches&, std::uint32_t, const Stateless&) {}
 /// Moves what the rows of an accepted path have stored (PassBuilder::build_move).
 std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                              const model::Attention& attention);
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
-                                             const model::ShortConv& conv);
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
-                                             const model::GatedDeltaNet& net);
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
-                                             const model::Mamba2& mamba);
 inline std::vector<kernels::Dispatch> move_accepted(const PassContext&, const ByKind<std::uint32_t>&, std::uint32_t,
                                                     const std::monostate&) {
   return {};
+}
+template <typename Recurrent>
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
+                                             const Recurrent&) {
+  return {move_records(context, layer)};
 }
 /// Whether a pass stores what the model's head for multi-token prediction keeps of its rows.
 bool feeds_head(const PassSpec& spec, const model::Config& config);

@@ -93,9 +93,10 @@ void store(PassDispatches& pass, std::uint32_t layer, const Weights& own, const 
   const PassSpec& spec = pass.spec();
   const std::string blk = fmt::format("blk.{}.", layer);
   project(pass, layer, own.in);
-  const ScanExtent extent = !writes_states(spec, context.config, context.sequence) ? ScanExtent::draft
-                            : spec.prompt                                          ? ScanExtent::prompt
-                                                                                   : ScanExtent::rows;
+  const ScanExtent extent = spec.kv_only                                             ? ScanExtent::store
+                            : !writes_states(spec, context.config, context.sequence) ? ScanExtent::draft
+                            : spec.prompt                                            ? ScanExtent::prompt
+                                                                                     : ScanExtent::rows;
   pass.append(kernels::recurrent_scan(pass.select(), scan_of(context, layer, mixer), extent, spec.bucket, blk + "scan", spec.tree));
 }
 
@@ -115,10 +116,6 @@ template <typename Mixer>
 void advance(PassDispatches& pass, std::uint32_t layer, const Mixer& mixer) {
   pass.append(kernels::recurrent_scan(pass.select(), scan_of(pass.context(), layer, mixer), ScanExtent::advance, pass.spec().bucket,
                                       fmt::format("blk.{}.advance", layer)));
-}
-
-std::vector<kernels::Dispatch> move(const PassContext& context, std::uint32_t layer) {
-  return {kernels::move_records(context.select, records_of(context, layer), fmt::format("blk.{}.move_records", layer))};
 }
 
 }  // namespace
@@ -149,14 +146,5 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>&, std::uint3
 
 void append_advance(PassDispatches& pass, std::uint32_t layer, const model::GatedDeltaNet& net) { advance(pass, layer, net); }
 void append_advance(PassDispatches& pass, std::uint32_t layer, const model::Mamba2& mamba) { advance(pass, layer, mamba); }
-
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
-                                             const model::GatedDeltaNet&) {
-  return move(context, layer);
-}
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
-                                             const model::Mamba2&) {
-  return move(context, layer);
-}
 
 }  // namespace skipstone::exec

@@ -28,9 +28,4 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std:
                         blk + "post_attention_norm"});
 }
 
-std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>&, std::uint32_t layer,
-                                             const model::ShortConv&) {
-  return {kernels::move_records(context.select, records_of(context, layer), fmt::format("blk.{}.move_records", layer))};
-}
-
 }  // namespace skipstone::exec

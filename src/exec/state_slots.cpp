@@ -34,12 +34,12 @@ std::optional<std::uint32_t> StateSlots::at(std::uint32_t position) const {
 
 std::optional<std::size_t> StateSlots::replaceable(const State* source) const {
   if (states_.size() < most_states) return {};
-  const std::size_t first = states_.back().position - states_.front().position > most_state_lag ? 0 : 1;
+  const std::size_t first = states_.back().position - states_.front().position > state_rollback_margin ? 0 : 1;
   return &states_[first] == source ? first + 1 : first;
 }
 
 void StateSlots::forget(std::uint32_t position) {
-  while (states_.size() > 1 && states_[1].position <= position && states_.front().position + most_state_lag < position) {
+  while (states_.size() > 1 && states_[1].position <= position && states_.front().position + state_rollback_margin < position) {
     give_back(states_.front().slot);
     states_.erase(states_.begin());
   }

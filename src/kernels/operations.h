@@ -228,8 +228,8 @@ constexpr std::uint32_t state_floats(std::uint32_t heads, std::uint32_t key_dim,
   return (heads * key_dim * value_dim + 4 * KV_PAGE - 1) / (4 * KV_PAGE) * (4 * KV_PAGE);
 }
 /// What a scan does: it replays, and computes rows of decoding or of a prompt; it replays alone; it computes rows of a draft, and writes no
-/// state (shaders/abi/recurrent_scan.h).
-enum class ScanExtent : std::uint32_t { rows, prompt, advance, draft };
+/// state; it replays, and stores the records of rows without computing them (shaders/abi/recurrent_scan.h).
+enum class ScanExtent : std::uint32_t { rows, prompt, advance, draft, store };
 /// qkv, records and states -> recurrent, records and states.
 Dispatch recurrent_scan(const Selector& select, const RecurrentScan& scan, ScanExtent extent, std::uint32_t rows, const std::string& label,
                         bool tree = false);

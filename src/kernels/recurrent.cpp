@@ -27,7 +27,7 @@ namespace {
 
 static_assert(static_cast<std::uint32_t>(ScanExtent::rows) == SCAN_ROWS && static_cast<std::uint32_t>(ScanExtent::prompt) == SCAN_PROMPT &&
               static_cast<std::uint32_t>(ScanExtent::advance) == SCAN_ADVANCE &&
-              static_cast<std::uint32_t>(ScanExtent::draft) == SCAN_DRAFT);
+              static_cast<std::uint32_t>(ScanExtent::draft) == SCAN_DRAFT && static_cast<std::uint32_t>(ScanExtent::store) == SCAN_STORE);
 
 /// Columns of a workgroup, which no bit depends on: as many as shared memory holds twice, beside keys and queries.
 std::uint32_t scan_columns(const Selector& select, const RecurrentScan& scan) {

@@ -238,7 +238,7 @@ std::string check(Bench& bench, const Layer& l, const Pass& pass) {
       wanted = oracle.step(std::span(path).first(at + 1));
     }
     if (pass.extent == ScanExtent::prompt) written = oracle.state();
-    if (pass.extent == ScanExtent::advance) continue;
+    if (pass.extent == ScanExtent::advance || pass.extent == ScanExtent::store) continue;
     if (std::string difference = row_differs(got, words, l.width(), row, wanted, tolerances(wanted)); !difference.empty())
       return difference;
   }
@@ -335,7 +335,10 @@ std::string check_norm(Bench& bench, bool gate_first, std::uint32_t part, std::u
 std::vector<Case> recurrent_scan_cases(const Scope& scope) {
   std::vector<Case> cases;
   const auto add = [&](const Layer& l, const Pass& p) {
-    const char* extent = p.extent == ScanExtent::prompt ? " prompt" : p.extent == ScanExtent::advance ? " advance" : "";
+    const char* extent = p.extent == ScanExtent::prompt    ? " prompt"
+                         : p.extent == ScanExtent::advance ? " advance"
+                         : p.extent == ScanExtent::store   ? " store"
+                                                           : "";
     cases.push_back({"recurrent_scan",
                      fmt::format("recurrent_scan {} from={} base={} rows={} computed={}{}{}", l.text(), p.from, p.base, p.rows, p.computed,
                                  extent, p.parents.empty() ? "" : " tree"),
@@ -358,6 +361,7 @@ std::vector<Case> recurrent_scan_cases(const Scope& scope) {
     add(l, {.from = 4, .base = 7, .rows = 9, .extent = ScanExtent::prompt});
     add(l, {.from = 58, .base = 62, .computed = 3, .rows = 6, .parents = branching(9)});
     add(l, {.from = 58, .base = 62, .rows = 1, .extent = ScanExtent::advance});
+    add(l, {.from = 58, .base = 62, .rows = 3, .extent = ScanExtent::store});
     invariance(l, false);
     invariance(l, true);
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"
+#include "engine/engine_state.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -66,6 +67,26 @@ TEST_F(Sequential, AgreementIsOneForExactTextsAndCountsForOthers) {
   run("sequential:1,any=0", &lossy);
   EXPECT_LT(lossy, 1.0);
   EXPECT_GE(lossy, 0.0);
+}
+
+// Where all tokens leave early, no pass runs the whole model: states advance with those that fill keys and values.
+TEST(SequentialRecurrent, StatesDoNotFallBehind) {
+  const fixtures::TemporaryDirectory directory;
+  fixtures::TinyConfig tiny = fixtures::tiny_family("qwen35");
+  tiny.context = 1024;
+  fixtures::write_tiny_model(tiny, directory.file("tiny.gguf"));
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  const auto engine = Engine::load(options);
+  for (const char* fill : {"0", "1"}) {
+    SessionOptions lossy;
+    lossy.draft = std::string("sequential:2,any=0,recompute=") + fill;
+    lossy.ignore_end = true;
+    Session session(engine, lossy);
+    const speculation::Outcome outcome = session.generate({1, 70, 75, 80}, 600, {});
+    EXPECT_EQ(outcome.stats.early_exits.confident, 599u);
+    EXPECT_LE(engine->state().passes->cache().pool(exec::MemoryKind::recurrent).use().used, 4u) << "of 10 pages of the text";
+  }
 }
 
 // After tokens that left early the model continues as if it had read them whole, once the holes are filled by recomputing.

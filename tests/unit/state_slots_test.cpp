@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <vector>
@@ -114,6 +115,28 @@ TEST(StateSlots, KeptOnesAreNotWritten) {
   EXPECT_EQ(other.slots.before(70), 70u);
   EXPECT_EQ(other.slots.before(69), 64u);
   pool.give_back(std::span(&kept, 1));
+}
+
+TEST(StateSlots, APassThatRunsAgainWritesNoState) {
+  Store store(64);
+  KvPool pool(MemoryKind::states, store, 4);
+  StateSlots slots(pool);
+  slots.begin_pass(0, 64);
+  const std::uint32_t written = slots.pass()[SCAN_TARGET];
+  ASSERT_NE(written, SCAN_NONE);
+  slots.end_pass();
+  EXPECT_EQ(slots.at(64), written);
+  EXPECT_EQ(slots.pass()[SCAN_TARGET], SCAN_NONE);
+  slots.begin_pass(70, 70);
+  const std::uint32_t next = slots.pass()[SCAN_TARGET];
+  EXPECT_NE(next, written);
+  EXPECT_EQ(slots.before(70), 64u) << "a pass that has not ended has left no state";
+  slots.end_pass();
+  const std::uint32_t again[] = {written, 64, SCAN_NONE};
+  EXPECT_TRUE(std::ranges::equal(slots.pass(), again)) << "it reads what it has read";
+  slots.end_pass();
+  EXPECT_EQ(slots.at(70), next);
+  EXPECT_EQ(pool.use().used, 2u);
 }
 
 TEST(StateSlots, WithoutRoomNothingChanges) {
