@@ -1,13 +1,10 @@
 const uint UNIT = 1;
-struct Block { uvec4 words[8]; };
+struct Block { uint first_word; };
 
-Block load_block(uint unit, uint block) {
-  Block raw;
-  [[unroll]] for (uint i = 0; i < 8; ++i) raw.words[i] = weight_words(unit * 8 + i);
-  return raw;
-}
+// Words are read where they are used: all 32 of each of a lane's rows at once do not fit a GPU's registers beside the sums.
+Block load_block(uint unit, uint block) { return Block(unit * 8u); }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
-  a = uintBitsToFloat(block.words[2 * part]);
-  b = uintBitsToFloat(block.words[2 * part + 1]);
+  a = uintBitsToFloat(weight_words(block.first_word + 2u * part));
+  b = uintBitsToFloat(weight_words(block.first_word + 2u * part + 1u));
 }
