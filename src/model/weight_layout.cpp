@@ -290,51 +290,7 @@ PredictionWeights layout_prediction(Builder& build, const Parameters& t, const W
   return w;
 }
 
-void add_matrices(const AttentionWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
-  for (const Projection& projection : weights.projections) matrices.push_back(&projection.matrix);
-  matrices.push_back(&weights.o);
-}
-
-template <typename Recurrent>
-void add_recurrent_matrices(const Recurrent& weights, std::vector<const kernels::Matrix*>& matrices) {
-  for (const Projection& projection : weights.in) matrices.push_back(&projection.matrix);
-  matrices.push_back(&weights.out);
-}
-void add_matrices(const ShortConvWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
-  add_recurrent_matrices(weights, matrices);
-}
-void add_matrices(const GatedDeltaNetWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
-  add_recurrent_matrices(weights, matrices);
-}
-void add_matrices(const Mamba2Weights& weights, std::vector<const kernels::Matrix*>& matrices) {
-  add_recurrent_matrices(weights, matrices);
-}
-void add_matrices(const std::monostate&, std::vector<const kernels::Matrix*>&) {}
-
-void add_matrices(const MlpWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
-  for (const auto* matrix : {&weights.gate_up, &weights.gate, &weights.up}) {
-    if (*matrix) matrices.push_back(&**matrix);
-  }
-  matrices.push_back(&weights.down);
-}
-
-void add_matrices(const ExpertsWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
-  for (const Projection& projection : weights.router) matrices.push_back(&projection.matrix);
-  for (const auto* matrix : {&weights.latent_down, &weights.latent_up}) {
-    if (*matrix) matrices.push_back(&**matrix);
-  }
-  if (weights.shared) add_matrices(*weights.shared, matrices);
-}
-
 }  // namespace
-
-std::vector<const kernels::Matrix*> LayerWeights::matrices() const {
-  std::vector<const kernels::Matrix*> all;
-  const auto add = [&](const auto& weights) { add_matrices(weights, all); };
-  std::visit(add, mixer);
-  std::visit(add, feedforward);
-  return all;
-}
 
 std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
   if (vector) return std::uint64_t{kernels::padded(matrix.k)} * sizeof(float);
