@@ -75,7 +75,7 @@ TEST(HybridConfig, KnowsHeadsForMultiTokenPrediction) {
   ASSERT_EQ(c.prediction_layers.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<model::Attention>(c.block(5).mixer));
   EXPECT_EQ(model::find_tensors(file, c).prediction_layers[0][Role::prediction_in].weight->row_length(), 2u * c.width);
-  EXPECT_EQ(model::describe(c).back(), "a head for multi-token prediction, not used yet");
+  EXPECT_EQ(model::describe(c).back(), "a head for multi-token prediction (--draft mtp)");
   // Copies of the embedding and of the LM head.
   model.tensor("blk.5.nextn.embed_tokens.weight", {48, c.vocabulary}).tensor("blk.5.nextn.shared_head_head.weight", {48, c.vocabulary});
   EXPECT_EQ(Config::from(model.open()).prediction_layers.size(), 1u);

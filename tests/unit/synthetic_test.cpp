@@ -120,7 +120,7 @@ TEST(Description, OfModels) {
       (Lines{"layers 0-2 gated delta nets of 32 heads of 128x128, layer 3 global, and so on every 4 layers up to 31, QK-norm, MLP gated by "
              "SiLU, attention gated by a sigmoid",
              "RoPE base 10000000, 64 of a head's 256 dimensions, pairs half a head apart",
-             "a head for multi-token prediction, not used yet"}));
+             "a head for multi-token prediction (--draft mtp)"}));
   const Config gemma = Config::from(synthetic_model("gemma-3-1b:q4_0"));
   const std::vector<LayerGroup> groups = layer_groups(gemma);
   ASSERT_EQ(groups.size(), 9u);
