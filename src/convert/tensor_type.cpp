@@ -86,10 +86,9 @@ constexpr std::string_view kept_names[] = {"_norm.weight",
 
 /// Whether a product with activations reads the tensor row by row.
 bool is_weight_matrix(std::string_view name, const std::optional<model::Role>& role, std::size_t dimensions) {
-  if (dimensions < 2) return false;
-  if (role) return !model::tensor_role(*role).vector();
-  return name.ends_with(".weight") &&
-         std::ranges::none_of(kept_names, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+  const bool kept = std::ranges::any_of(kept_names, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+  if (dimensions < 2 || kept) return false;
+  return role ? !model::tensor_role(*role).vector() : name.ends_with(".weight");
 }
 
 /// What the mixes tell apart, by parts of names, so that the matrices of experts and of families that do not run here have their rules too.
