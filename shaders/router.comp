@@ -24,12 +24,15 @@ shared float group_scores[GROUPS];
 shared Best lane_best[LANES];
 shared uint chosen[EXPERTS_MOST_USED];
 
-float sigmoid(float x) {
-  precise float result = 1.0 / (1.0 + exp(-x));
-  return result;
-}
-
 bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+
+// Of an expert with this logit, before weights are divided. NaN stays: exp() of some drivers makes a number of it.
+float weight_of(float logit, float most) {
+  precise float x = GATING == ROUTER_SIGMOID ? -logit : logit - most;
+  precise float power = exp(x);
+  precise float result = GATING == ROUTER_SIGMOID ? 1.0 / (1.0 + power) : power;
+  return is_nan(logit) ? logit : result;
+}
 
 // The sum of a group's two best scores.
 float score_of_group(uint group) {
@@ -79,7 +82,7 @@ void main() {
   float most = LOWEST;
   for (uint e = lane; e < push.experts; e += LANES) {
     const float logit = logits[first + e];
-    precise float score = GATING == ROUTER_SIGMOID ? sigmoid(logit) : logit;   // a softmax keeps the order
+    precise float score = GATING == ROUTER_SIGMOID ? weight_of(logit, 0.0) : logit;   // a softmax keeps the order
     if (CORRECTED != 0u) score += correction[e];
     scores[e] = is_nan(score) ? LOWEST : score;
     if (logit > most) most = logit;   // max() may return NaN
@@ -97,20 +100,16 @@ void main() {
   precise float all = 1.0;
   if (GATING == ROUTER_SOFTMAX && RENORMALISED == 0u) {
     precise float own = 0.0;
-    for (uint e = lane; e < push.experts; e += LANES) own += exp(logits[first + e] - most);
+    for (uint e = lane; e < push.experts; e += LANES) own += weight_of(logits[first + e], most);
     all = workgroup_sum(own);
   }
   barrier();
   if (lane != 0u) return;
   precise float sum = 0.0;
+  for (uint i = 0u; i < push.used; ++i) sum += weight_of(logits[first + chosen[i]], most);
+  if (RENORMALISED != 0u || GATING == ROUTER_SOFTMAX_OF_CHOSEN) all = sum < 1e-20 ? 1e-20 : sum;   // max() may return a number for NaN
   for (uint i = 0u; i < push.used; ++i) {
-    const float logit = logits[first + chosen[i]];
-    sum += GATING == ROUTER_SIGMOID ? sigmoid(logit) : exp(logit - most);
-  }
-  if (RENORMALISED != 0u || GATING == ROUTER_SOFTMAX_OF_CHOSEN) all = max(sum, 1e-20);
-  for (uint i = 0u; i < push.used; ++i) {
-    const float logit = logits[first + chosen[i]];
-    precise float weight = (GATING == ROUTER_SIGMOID ? sigmoid(logit) : exp(logit - most)) / all * push.scale;
+    precise float weight = weight_of(logits[first + chosen[i]], most) / all * push.scale;
     choices[row * push.used + i] = uvec2(chosen[i], floatBitsToUint(weight));
   }
 }
