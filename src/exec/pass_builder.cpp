@@ -224,10 +224,8 @@ bool writes_states(const PassSpec& spec, const model::Config& config, const Sequ
   const std::uint32_t layers = config.layer_count();
   if (spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
   if (plan.begin > 0 && sequence.is_part_of(layers)) return false;
-  for (std::uint32_t layer = plan.begin; layer < layers; ++layer) {
-    if (is_recurrent(config.layers[layer].mixer) && !plan.runs_attention(layer)) return false;
-  }
-  return true;
+  // A sublayer that is left out changes what all layers after it see, recurrent ones too.
+  return plan.skip_attention.none() && plan.skip_mlp.none();
 }
 
 PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,

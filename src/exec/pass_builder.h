@@ -41,7 +41,7 @@ struct RecurrentShape {
 };
 RecurrentShape recurrent_shape(const model::Config& config);
 
-/// Whether a pass leaves the states of recurrent layers: all of these run in it, or precede it on its device. Passes of drafts do not.
+/// Whether a pass leaves the states of recurrent layers: all sublayers run in it, or precede it on its device. Passes of drafts do not.
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence);
 
 /// Entries of the page tables of one kind.

@@ -35,6 +35,7 @@ const char* const drafters[] = {"asd",
                                 "exit:3,k=15",
                                 "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0",
                                 "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7",
+                                "skip:mlp:2,gamma=0,adaptive=0,k=4",  // all recurrent layers run, after another input
                                 "window:2,9,k=5,gamma=0,adaptive=0"};
 
 /// As the environment says which products decoding makes.
