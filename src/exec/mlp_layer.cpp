@@ -42,12 +42,14 @@ const char* activation_label(model::Activation activation) {
 }
 
 void append_activations(PassDispatches& pass, const model::MlpWeights& own, const model::Mlp& mlp, const MlpInput& input) {
-  const auto& [x, norm, prefix, activation_prefix] = input;
+  const kernels::Resource x = input.x;
+  const std::optional<kernels::MatvecNorm>& norm = input.norm;
+  const std::string& prefix = input.prefix;
   const kernels::Activation activation = kernel_activation(mlp.activation);
   const bool fused = pass.fused() && kernels::is_epilogue(activation);
   const auto activate = [&] {
-    pass.append(
-        kernels::activate(pass.select(), activation, mlp.width, pass.spec().bucket, activation_prefix + activation_label(mlp.activation)));
+    pass.append(kernels::activate(pass.select(), activation, mlp.width, pass.spec().bucket,
+                                  input.activation_prefix + activation_label(mlp.activation)));
   };
   if (own.gate_up && own.gate_up->parts.size() == 1 && fused) {
     pass.multiply(*own.gate_up, x, {ResourceKind::activated}, {.norm = norm, .activation = activation}, prefix + "gate_up");

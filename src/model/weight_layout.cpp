@@ -76,7 +76,7 @@ class Builder {
 
   /// A matrix for each expert.
   kernels::Matrix stack(const Parameter& parameter, const Experts& experts) {
-    const kernels::Matrix m = matrix({parameter});
+    kernels::Matrix m = matrix({parameter});
     layout_.tensors.back().experts = experts.count;
     layout_.tensors.back().experts_used = experts.used;
     return m;
