@@ -331,7 +331,8 @@ void WeightLayout::keep_layers(std::uint32_t begin, std::uint32_t end) {
 
 std::uint64_t WeightLayout::bytes_per_token() const {
   std::uint64_t read = 0;
-  for (std::uint32_t tensor = 0; tensor < first_of_heads; ++tensor) read += tensors[tensor].bytes() * tensors[tensor].experts_used / tensors[tensor].experts;
+  for (std::uint32_t tensor = 0; tensor < first_of_heads; ++tensor)
+    read += tensors[tensor].bytes() * tensors[tensor].experts_used / tensors[tensor].experts;
   for (std::size_t head = 0; head < predictions.size(); ++head) {
     read += tensors[predictions[head].in.tensor].bytes();
     const auto* attention = std::get_if<AttentionWeights>(&layers[layers.size() - predictions.size() + head].mixer);

@@ -219,7 +219,7 @@ std::string check_sum(Bench& bench, const SumShape& shape) {
     for (std::uint32_t i = 0; i < shape.n; ++i) {
       double value = 0.0, bound = 0.0;
       const auto add = [&](double term) { value += term, bound += std::abs(term); };
-      for (std::size_t slot = row * shape.used; slot < (row + 1) * shape.used; ++slot) {
+      for (std::size_t slot = std::size_t{row} * shape.used; slot < (std::size_t{row} + 1) * shape.used; ++slot) {
         add(static_cast<double>(weights[slot]) * static_cast<double>(outputs[slot * shape.n + i]));
       }
       const std::size_t at = std::size_t{row} * shape.n + i;

@@ -92,7 +92,7 @@ std::string check_input(Bench& bench, const Shape& s) {
   const auto words = bench.get<std::uint32_t>({ResourceKind::gate_up}, all);
   const double lanes = bench.tuning().wide_lanes, relative = ((s.n / lanes + lanes) / 2 + 8) * epsilon;  // as of rms_norm
   for (std::uint32_t row = 0; row < s.rows; ++row) {
-    std::vector<float> wanted(2 * s.n);
+    std::vector<float> wanted(std::size_t{2} * s.n);
     const std::vector<std::uint32_t> path = path_to(s.parents, row);
     const auto halves = std::span(wanted);
     ref::rms_norm(std::span(data.embeddings).subspan(std::size_t{row} * s.n, s.n), data.embedding_norm, norm_epsilon, halves.first(s.n));

@@ -107,7 +107,7 @@ std::string check(Bench& bench, const Shape& shape) {
     difference = bits_differ(fmt::format("row {}", row), got, std::span(alone).first(words), "alone");
     if (!difference.empty()) return difference;
   }
-  for (std::size_t slot = shape.rows * experts.used; slot < together.size() / 2; ++slot) {
+  for (std::size_t slot = std::size_t{shape.rows} * experts.used; slot < together.size() / 2; ++slot) {
     if (together[2 * slot] != EXPERTS_NONE) return fmt::format("slot {} of a padding row has expert {}", slot, together[2 * slot]);
   }
   return "";
