@@ -56,19 +56,6 @@ std::string attention_text(const Sizes& s) {
   return heads_text(s) + (s.window > 0 ? fmt::format(" w{}", s.window) : "") + (s.softcap > 0.0f ? fmt::format(" cap{}", s.softcap) : "");
 }
 
-/// A matrix with a model matrix's layout, split into parts if one binding cannot cover it.
-kernels::Matrix matrix_of(const Selector& select, gguf::Type format, std::uint32_t n, std::uint32_t k) {
-  kernels::Matrix matrix{first_matrix, format, n, k, {{0, n}}, select.interleave()};
-  const std::uint64_t row = place_of(matrix, first_matrix).quant_bytes(0) / kernels::padded_rows(n, matrix.interleave);
-  constexpr std::uint32_t whole = 1024;  // rows; the fused argmax works on ranges of this size
-  if (row * kernels::padded_rows(n, matrix.interleave) <= select.caps().max_storage_range) return matrix;
-  const auto most = static_cast<std::uint32_t>(select.caps().max_storage_range / row / whole * whole);
-  if (most == 0) fail(Code::invalid_argument, "a thousand rows of {} weights are more than one binding takes; choose a smaller --shape", k);
-  matrix.parts.clear();
-  for (std::uint32_t first = 0; first < n; first += most) matrix.parts.push_back({first, std::min(most, n - first)});
-  return matrix;
-}
-
 kernels::Matrix tensor_of(kernels::Matrix matrix, std::uint32_t tensor) {
   matrix.tensor = tensor;
   return matrix;

@@ -77,17 +77,6 @@ struct Operation {
 
 std::span<const Operation> operations();
 
-// Those of mixtures of experts (experts_workload.cpp).
-Workload route(const Selector& select, const Request& request);
-Workload group_experts(const Selector& select, const Request& request);
-Workload experts(const Selector& select, const Request& request);
-Workload combine_experts(const Selector& select, const Request& request);
-/// The experts of the config_of() sizes.
-skipstone::model::Experts experts_of(const Sizes& sizes);
-/// A matrix with a model matrix's layout, split into parts of a multiple of `whole` rows if one binding cannot cover it.
-skipstone::kernels::Matrix matrix_of(const Selector& select, skipstone::gguf::Type format, std::uint32_t n, std::uint32_t k,
-                                     std::uint32_t whole = 1024);
-
 /// The placement of copy `tensor` of a workload's matrix.
 skipstone::model::TensorPlace place_of(skipstone::kernels::Matrix matrix, std::uint32_t tensor);
 

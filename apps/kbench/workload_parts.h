@@ -24,4 +24,14 @@ Workload gated_norm(const Selector& select, const Request& request);
 Workload store_record(const Selector& select, const Request& request);
 Workload prediction_input(const Selector& select, const Request& request);
 
+Workload route(const Selector& select, const Request& request);
+Workload group_experts(const Selector& select, const Request& request);
+Workload experts(const Selector& select, const Request& request);
+Workload combine_experts(const Selector& select, const Request& request);
+/// The experts of the config_of() sizes.
+skipstone::model::Experts experts_of(const Sizes& sizes);
+/// A matrix with a model matrix's layout, split into parts of a multiple of `whole` rows if one binding cannot cover it.
+skipstone::kernels::Matrix matrix_of(const Selector& select, skipstone::gguf::Type format, std::uint32_t n, std::uint32_t k,
+                                     std::uint32_t whole = 1024);
+
 }  // namespace kbench

@@ -67,8 +67,6 @@ class KvBuffers : public PageStore {
   std::uint64_t generation() const { return generation_; }
   /// The kinds of any layer of the model, or head, that have positions.
   const std::vector<MemoryKind>& kinds_of(std::uint32_t layer) const { return kinds_.at(layer); }
-  /// Layers of the model, and its heads.
-  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(kinds_.size()); }
   /// Bytes of `positions` positions of any layer of the model without the pages `released` of each kind: K, then V; for each KV head the
   /// vectors and then, of quantised ones, their scales. Then the records.
   std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions, const ByKind<std::uint32_t>& released) const;

@@ -4,11 +4,8 @@
 #include "exec/pass_dispatches.h"
 
 namespace skipstone::exec {
-namespace {
 
 using kernels::ResourceKind;
-
-}  // namespace
 
 kernels::Activation kernel_activation(model::Activation activation) {
   switch (activation) {

@@ -219,13 +219,13 @@ RecurrentShape recurrent_shape(const model::Config& config) {
   return all;
 }
 
+bool runs_whole_layers(const PassSpec& spec, const model::Config& config) {
+  if (spec.predicts || spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row) return false;
+  return spec.layers.end == config.layer_count() && spec.layers.skip_attention.none() && spec.layers.skip_mlp.none();
+}
+
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence) {
-  const LayerPlan& plan = spec.layers;
-  const std::uint32_t layers = config.layer_count();
-  if (spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row || plan.end != layers) return false;
-  if (plan.begin > 0 && sequence.is_part_of(layers)) return false;
-  // A sublayer that is left out changes what all layers after it see, recurrent ones too.
-  return plan.skip_attention.none() && plan.skip_mlp.none();
+  return runs_whole_layers(spec, config) && (spec.layers.begin == 0 || !sequence.is_part_of(config.layer_count()));
 }
 
 PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,

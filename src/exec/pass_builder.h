@@ -41,6 +41,9 @@ struct RecurrentShape {
 };
 RecurrentShape recurrent_shape(const model::Config& config);
 
+/// Whether a pass does what follows from whole layers, from its first one to the model's last: no draft's, and no sublayer is left out,
+/// since that changes what all layers after it see.
+bool runs_whole_layers(const PassSpec& spec, const model::Config& config);
 /// Whether a pass leaves the states of recurrent layers: all sublayers run in it, or precede it on its device. Passes of drafts do not.
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence);
 

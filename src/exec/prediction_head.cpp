@@ -44,9 +44,8 @@ void start_head(PassDispatches& pass) {
 }  // namespace
 
 bool feeds_head(const PassSpec& spec, const model::Config& config) {
-  if (config.prediction_layers.empty() || spec.predicts || spec.kv_only || spec.window || spec.output == Output::hidden) return false;
-  if (spec.step == RoundStep::draft || spec.step == RoundStep::kept_row) return false;
-  return spec.layers.end == config.layer_count() && spec.layers.skip_attention.none() && spec.layers.skip_mlp.none();
+  // Rows of keys and values alone have no last hidden state, and where that is the output nothing may take its buffer.
+  return !config.prediction_layers.empty() && runs_whole_layers(spec, config) && !spec.kv_only && spec.output != Output::hidden;
 }
 
 void store_for_head(PassDispatches& pass, const ByKind<std::uint32_t>& slots) {

@@ -121,7 +121,8 @@ void advance(PassDispatches& pass, std::uint32_t layer, const Mixer& mixer) {
 }  // namespace
 
 const char* missing_on_devices(const model::Config& config) {
-  for (const model::LayerConfig& layer : config.layers) {
+  for (std::uint32_t block = 0; block < config.block_count(); ++block) {
+    const model::LayerConfig& layer = config.block(block);
     if (const char* what = std::visit([](const auto& mixer) { return missing(mixer); }, layer.mixer)) return what;
     if (const auto* experts = std::get_if<model::Experts>(&layer.feedforward)) {
       if (const char* what = missing_on_devices(layer, *experts)) return what;

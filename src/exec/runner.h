@@ -21,7 +21,7 @@ namespace skipstone::exec {
 /// position `base`; then the full model over the pending token and the drafts.
 struct RoundSpec {
   LayerPlan draft;
-  bool predicts = false;          ///< the model's head for multi-token prediction drafts, instead of `draft'
+  bool predicts = false;          ///< the model's head for multi-token prediction drafts, instead of `draft`
   std::uint32_t kept_layers = 0;  ///< the verification starts after this many leading full layers of `draft`; 0: at the first
   std::int32_t pending = 0;
   std::uint32_t base = 0, most = 0;  ///< 1 <= most < STEP_VERIFY_ROWS, base + most < context

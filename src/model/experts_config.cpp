@@ -48,7 +48,7 @@ void read_shared(const Keys& keys, Experts& experts) {
   if (keys.has(length)) {
     experts.shared_width = keys.count(length, 0, most_ffn);
   } else if (std::uint64_t{shared} * experts.width > most_ffn) {
-    fail(Code::bad_file, "The key '{}' is {}: so many shared experts of {} are wider than {}.", keys.full(count), shared, experts.width,
+    fail(Code::bad_file, "The key '{}' is {}: together, shared experts of {} are wider than {}.", keys.full(count), shared, experts.width,
          most_ffn);
   } else {
     experts.shared_width = shared * experts.width;

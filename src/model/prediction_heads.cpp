@@ -128,7 +128,7 @@ std::vector<gguf::Pair> joined_metadata(const gguf::File& model, const gguf::Fil
   return pairs;
 }
 
-/// The tensors of the heads, under the names that they have behind `layers` layers.
+/// The tensors of the heads, under the names that they have after `layers` layers.
 std::vector<gguf::Tensor> tensors_of_heads(const gguf::File& other, std::uint64_t layers) {
   const BlockCounts blocks = counts_of(other);
   std::vector<gguf::Tensor> tensors;

@@ -63,7 +63,7 @@ Computation load(const model::Mixer& mixer, const model::Parameters& tensors);
 Computation load(const model::Feedforward& feedforward, const model::Parameters& tensors);
 
 Computation load_part(const model::Mlp& mlp, const model::Parameters& tensors);
-// Of experts (experts_layer.cpp).
+// Of experts (experts.cpp).
 Computation load_part(const model::Experts& experts, const model::Parameters& tensors);
 // Of recurrent mixers (recurrent_layers.cpp).
 Computation load_part(const model::ShortConv& conv, const model::Parameters& tensors);

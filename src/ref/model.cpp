@@ -37,15 +37,19 @@ struct Head {
   NormWeights embedding_norm, hidden_norm, norm;
   Linear in;
   Layer layer;
+  Floats embedding;  ///< empty where the model's serves
+  Linear output;     ///< the same
 };
 
 Head load_head(const model::Parameters& t, const model::LayerConfig& config) {
   using model::Role;
-  for (const Role own : {Role::prediction_embedding, Role::prediction_output}) {
-    if (t[own]) fail(Code::unsupported, "'{}': heads with an embedding or output matrix of their own do not run", t[own].weight->name);
-  }
-  return {NormWeights(t[Role::prediction_embedding_norm]), NormWeights(t[Role::prediction_hidden_norm]),
-          NormWeights(t[Role::prediction_norm]), Linear(t[Role::prediction_in]), load_layer(t, config)};
+  return {NormWeights(t[Role::prediction_embedding_norm]),
+          NormWeights(t[Role::prediction_hidden_norm]),
+          NormWeights(t[Role::prediction_norm]),
+          Linear(t[Role::prediction_in]),
+          load_layer(t, config),
+          t[Role::prediction_embedding] ? weights(*t[Role::prediction_embedding].weight) : Floats(),
+          t[Role::prediction_output] ? Linear(t[Role::prediction_output]) : Linear()};
 }
 
 /// Positions of which the layer's mixer has stored something.
@@ -75,13 +79,14 @@ struct Model::Impl {
   void check_start(const Sequence& sequence, std::uint32_t layer, std::uint32_t first_position) const;
   void check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
              const Options& options) const;
-  Floats embed(std::span<const std::int32_t> tokens) const;
+  Floats embed(std::span<const std::int32_t> tokens, const Floats& table) const;
   /// Adds the part's output to the residual stream `x`.
   void run(const Part& part, const LayerRows& at, Floats& x) const;
   Floats logits(std::span<const float> hidden) const {
-    return logits_of(output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon));
+    return logits_of(output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon), output);
   }
-  Floats logits_of(const Floats& normed) const;
+  /// `by`: without weights the embedding serves.
+  Floats logits_of(const Floats& normed, const Linear& by) const;
 };
 
 /// `hidden`: empty for none.
@@ -117,10 +122,10 @@ void Model::Impl::check(const Sequence& sequence, std::span<const std::int32_t> 
   }
 }
 
-Floats Model::Impl::embed(std::span<const std::int32_t> tokens) const {
+Floats Model::Impl::embed(std::span<const std::int32_t> tokens, const Floats& table) const {
   Floats x;
   for (const std::int32_t token : tokens) {
-    const auto row = row_of(embedding, static_cast<std::size_t>(token), config.width);
+    const auto row = row_of(table, static_cast<std::size_t>(token), config.width);
     for (const float number : row) x.push_back(number * config.embedding_scale);
   }
   return x;
@@ -132,10 +137,10 @@ void Model::Impl::run(const Part& part, const LayerRows& at, Floats& x) const {
   add(x, part.after.apply(output, config.norm_epsilon), config.residual_scale);
 }
 
-Floats Model::Impl::logits_of(const Floats& normed) const {
+Floats Model::Impl::logits_of(const Floats& normed, const Linear& by) const {
   Floats out(config.vocabulary);
-  multiply(config.tied_embeddings ? embedding : output.weight, normed, out);
-  for (float& logit : out) logit *= output.scale;
+  multiply(by.weight.empty() ? embedding : by.weight, normed, out);
+  for (float& logit : out) logit *= by.scale;
   if (!output_bias.empty()) add(out, output_bias);
   for (float& logit : out) {
     logit *= config.logit_scale;
@@ -185,7 +190,7 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   const Impl& m = *impl_;
   m.check(sequence, tokens, first_position, plan, options);
   const std::size_t rows = tokens.size(), width = m.config.width;
-  Floats x = options.hidden.empty() ? m.embed(tokens) : Floats(options.hidden.begin(), options.hidden.end());
+  Floats x = options.hidden.empty() ? m.embed(tokens, m.embedding) : Floats(options.hidden.begin(), options.hidden.end());
   Result result;
   result.attention_cosine.resize(m.config.layer_count());
   result.mlp_cosine.resize(m.config.layer_count());
@@ -231,7 +236,8 @@ Result Model::predict(Sequence& sequence, std::span<const std::int32_t> tokens, 
   const std::uint32_t layer = m.config.layer_count() + head;
   m.check_start(sequence, layer, first_position);
   const Head& own = m.heads[head];
-  const Floats embeddings = own.embedding_norm.apply(m.embed(tokens), m.config.norm_epsilon);
+  const Floats embeddings =
+      own.embedding_norm.apply(m.embed(tokens, own.embedding.empty() ? m.embedding : own.embedding), m.config.norm_epsilon);
   const Floats states = own.hidden_norm.apply(Floats(hidden.begin(), hidden.end()), m.config.norm_epsilon);
   Floats joined;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -251,7 +257,7 @@ Result Model::predict(Sequence& sequence, std::span<const std::int32_t> tokens, 
   for (std::size_t r = 0; r < rows; ++r) {
     const auto row = row_of(std::as_const(x), r, width);
     result.hidden.emplace_back(row.begin(), row.end());
-    result.logits.push_back(m.logits_of(result.hidden.back()));
+    result.logits.push_back(m.logits_of(result.hidden.back(), own.output.weight.empty() ? m.output : own.output));
   }
   return result;
 }

@@ -96,4 +96,14 @@ KvBlock quantise_kv(KvFormat format, std::span<const float, kv_block> values);
 /// Replaces keys or values by their values as cached. Formats with blocks: whole blocks; throws invalid_argument for other lengths.
 void round_kv(KvFormat format, std::span<float> values);
 
+struct ChosenExpert {
+  std::uint32_t expert = 0;
+  float weight = 0.0f;
+  bool operator==(const ChosenExpert&) const = default;
+};
+
+/// The experts of a row, the best first. `logits`: of the router, one for each expert; `correction`: the bias for the choice, empty for
+/// none. Of equal scores the lower index is better, and NaN is worst.
+std::vector<ChosenExpert> choose_experts(const model::Experts& experts, std::span<const float> logits, std::span<const float> correction);
+
 }  // namespace skipstone::ref

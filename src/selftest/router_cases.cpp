@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ref/experts.h"
+#include "ref/operations.h"
 #include "selftest/cases.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"

@@ -18,22 +18,15 @@
 #include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "reference_numbers.h"
 
 namespace skipstone::engine {
 namespace {
 
-using text::Token;
-using Tokens = std::vector<Token>;
-
-SessionOptions with(const std::string& draft, std::uint64_t seed = 0) {
-  SessionOptions options;
-  options.draft = draft;
-  options.ignore_end = true;
-  if (seed == 0) return options;
-  options.sampling.temperature = 0.9f;
-  options.sampling.top_p = 0.95f;
-  options.sampling.seed = seed;
-  options.candidates = seed % 2 == 0;
+/// As with(), half of the seeds by candidates.
+SessionOptions sampled(const std::string& draft, std::uint64_t seed) {
+  SessionOptions options = with(draft, seed);
+  options.candidates = seed > 0 && seed % 2 == 0;
   return options;
 }
 
@@ -50,13 +43,6 @@ class MtpDrafts : public testing::Test {
   }
   std::shared_ptr<Engine> engine(std::uint32_t heads = 1) { return Engine::load(options_for(heads)); }
 
-  static Tokens prompt_of(const Engine& engine, std::size_t count, std::uint32_t seed) {
-    Tokens tokens(count);
-    for (std::size_t i = 0; i < count; ++i)
-      tokens[i] = static_cast<Token>(3 + (i * 31 + seed * 17 + i * i) % (engine.config().vocabulary - 3));
-    return tokens;
-  }
-
   fixtures::TemporaryDirectory directory_;
 };
 
@@ -67,10 +53,10 @@ TEST_F(MtpDrafts, GivePlainText) {
   for (std::uint64_t text = 0; text < texts; ++text) {
     const std::uint64_t seed = text % 3;
     const Tokens prompt = prompt_of(*loaded, 5 + text * 7 % 60, static_cast<std::uint32_t>(text));
-    const auto plain = Session(loaded, with("none", seed)).generate(prompt, 30, {});
+    const auto plain = Session(loaded, sampled("none", seed)).generate(prompt, 30, {});
     for (const char* draft : {"mtp", "mtp:k=1", "mtp:k=15", "mtp:k=4,gamma=0.02,adaptive=1", "suffix:alpha=4,k=31,p=0+mtp",
                               "auto:suffix,mtp", "mtp:k=2+asd:c=0.9,m=1,gamma=0", "auto"}) {
-      const auto outcome = Session(loaded, with(draft, seed)).generate(prompt, 30, {});
+      const auto outcome = Session(loaded, sampled(draft, seed)).generate(prompt, 30, {});
       EXPECT_EQ(outcome.tokens, plain.tokens) << draft << ", text " << text;
       drafted += outcome.stats.drafted;
     }
@@ -91,12 +77,12 @@ TEST_F(MtpDrafts, AreTheSameAfterRewindForkSaveAndLoad) {
   const auto loaded = engine();
   const Tokens prompt = prompt_of(*loaded, 90, 5);
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{4}}) {
-    Session first(loaded, with("mtp:k=2,gamma=0.004", seed));
+    Session first(loaded, sampled("mtp:k=2,gamma=0.004", seed));
     first.generate(prompt, 40, {});
     const std::string file = directory_.file("conversation");
     first.save(file);
     const auto forked = first.fork();
-    Session read(loaded, with("mtp:k=2,gamma=0.004", seed));
+    Session read(loaded, sampled("mtp:k=2,gamma=0.004", seed));
     read.load(file);
     Tokens text, of_fork, of_loaded;
     const auto wanted = drafts_of(first, 25, &text);
@@ -104,6 +90,10 @@ TEST_F(MtpDrafts, AreTheSameAfterRewindForkSaveAndLoad) {
     EXPECT_EQ(drafts_of(read, 25, &of_loaded), wanted);
     EXPECT_EQ(of_fork, text);
     EXPECT_EQ(of_loaded, text);
+    Tokens of_rewound;
+    first.rewind(25);
+    EXPECT_EQ(drafts_of(first, 25, &of_rewound), wanted);
+    EXPECT_EQ(of_rewound, text);
   }
   EXPECT_EQ(loaded->validation_messages(), 0u);
 }
@@ -115,12 +105,12 @@ TEST_F(MtpDrafts, OfSeveralSequencesAtOnceGiveTheirTexts) {
   const char* const drafts[] = {"mtp", "suffix+mtp", "mtp:k=1", "none", "auto", "mtp:k=5", "exit:2,k=3", "mtp:k=2"};
   std::vector<Tokens> wanted(sequences), got(sequences);
   for (std::size_t i = 0; i < sequences; ++i)
-    wanted[i] = Session(loaded, with("none", i % 3)).generate(prompt_of(*loaded, 11 + 9 * i, 7), tokens, {}).tokens;
+    wanted[i] = Session(loaded, sampled("none", i % 3)).generate(prompt_of(*loaded, 11 + 9 * i, 7), tokens, {}).tokens;
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < sequences; ++i) {
       threads.emplace_back(
-          [&, i] { got[i] = Session(loaded, with(drafts[i], i % 3)).generate(prompt_of(*loaded, 11 + 9 * i, 7), tokens, {}).tokens; });
+          [&, i] { got[i] = Session(loaded, sampled(drafts[i], i % 3)).generate(prompt_of(*loaded, 11 + 9 * i, 7), tokens, {}).tokens; });
     }
   }
   for (std::size_t i = 0; i < sequences; ++i) EXPECT_EQ(got[i], wanted[i]) << drafts[i];
@@ -158,25 +148,21 @@ TEST(MtpDraftsOfReferenceModels, AreThoseOfOtherPrograms) {
     const std::filesystem::path expected = entry.path() / "expected_mtp.json";
     if (!std::filesystem::exists(expected)) continue;
     SCOPED_TRACE(entry.path().filename().string());
-    EngineOptions options;
-    options.model_path = (entry.path() / "model.gguf").string();
-    options.context = 256;
-    options.kv = KvType::f32;
     std::shared_ptr<Engine> engine;
     try {
-      engine = Engine::load(options);
+      engine = load((entry.path() / "model.gguf").string(), 256, KvType::f32);
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), Code::unsupported) << error.what();
       continue;
     }
-    const auto prompts = nlohmann::json::parse(std::ifstream(entry.path() / "expected.json")).at("prompts");
+    const std::vector<Expected> prompts = read_expected(entry.path() / "expected.json");
     const auto wanted = nlohmann::json::parse(std::ifstream(expected)).at("prompts");
     for (std::size_t i = 0; i < (fixtures::slow_device() ? 1 : prompts.size()); ++i) {
       exec::Executor passes(*engine->state().passes);
       DeviceSequence sequence(passes, engine->config());
-      const auto greedy = prompts[i].at("greedy").get<Tokens>(), drafts = wanted[i].at("draft_argmax").get<Tokens>();
+      const Tokens &greedy = prompts[i].greedy, &read = prompts[i].ids;
+      const auto drafts = wanted[i].at("draft_argmax").get<Tokens>();
       const auto margins = wanted[i].at("draft_margin").get<std::vector<double>>();
-      const auto read = prompts[i].at("ids").get<Tokens>();
       for (const Token token : read) sequence.text().append(token);
       sequence.prefill(read, false);
       for (std::size_t at = 0; at < drafts.size(); ++at) {

@@ -12,14 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "drafted_texts.h"
 #include "engine/engine.h"
 #include "fixtures/distance.h"
 #include "fixtures/slow_device.h"
 
 namespace skipstone::engine {
-
-using text::Token;
-using Tokens = std::vector<Token>;
 
 inline const bool full = fixtures::full_sweep(),
                   slow = fixtures::slow_device();  // there the sweep alone takes all prompts, tokens and drafters
@@ -44,13 +42,6 @@ inline std::shared_ptr<Engine> load(const std::string& file, std::uint32_t conte
   options.context = context;
   options.kv = kv;
   return Engine::load(options);
-}
-
-inline SessionOptions with(const std::string& draft) {
-  SessionOptions options;
-  options.draft = draft;
-  options.ignore_end = true;
-  return options;
 }
 
 using fixtures::distance;

@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "drafted_texts.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "fixtures/slow_device.h"
@@ -21,9 +22,6 @@
 
 namespace skipstone::engine {
 namespace {
-
-using text::Token;
-using Tokens = std::vector<Token>;
 
 const bool full = fixtures::full_sweep(), slow = fixtures::slow_device_or_validation();
 
@@ -50,24 +48,6 @@ EngineOptions options_for(const std::string& file, std::uint32_t stages) {
   options.context = 128;
   for (std::uint32_t i = 0; i < stages && stages > 1; ++i) options.devices += i == 0 ? "0" : ",0";
   return options;
-}
-
-SessionOptions with(const std::string& draft, std::uint64_t seed = 0) {
-  SessionOptions options;
-  options.draft = draft;
-  options.ignore_end = true;
-  if (seed == 0) return options;
-  options.sampling.temperature = 0.8f;
-  options.sampling.top_p = 0.95f;
-  options.sampling.seed = seed;
-  return options;
-}
-
-Tokens prompt_of(const Engine& engine, std::size_t count, std::uint32_t seed = 1) {
-  Tokens tokens(count);
-  for (std::size_t i = 0; i < count; ++i)
-    tokens[i] = static_cast<Token>(3 + (i * 31 + seed * 17 + i * i) % (engine.config().vocabulary - 3));
-  return tokens;
 }
 
 /// Two turns.

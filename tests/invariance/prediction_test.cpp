@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -41,16 +42,15 @@ void expect_draft(const std::vector<float>& got, const std::vector<float>& wante
 
 // The head sees pairs of a hidden state and the token after it; its rows here are counted by the token, in the oracle by the hidden state:
 // rotations are by distances, so that only their rounding differs.
-TEST(PredictionHead, DraftsAsTheOracleDoes) {
+void expect_drafts_of_oracle(DeviceModel& model, std::initializer_list<std::uint32_t> passes) {
   const double tolerance = on_matrices() ? 1e-2 : 1e-4;
-  DeviceModel model(tiny_with_head("qwen35", gguf::Type::f32), KvFormat::f32);
   const Tokens text = model.tokens(80, 11);
   const auto sequence = model.sequence();
   ref::Sequence oracle = model.oracle().new_sequence();
   std::vector<float> hidden;  // of all positions
   std::uint32_t base = 0;
   // A prompt, rows of every number, single ones; each time three drafts, of which the last two follow drafts.
-  for (const std::uint32_t rows : {23u, 1u, 4u, 7u, 1u, 13u, 1u}) {
+  for (const std::uint32_t rows : passes) {
     const auto piece = std::span<const std::int32_t>(text).subspan(base, rows);
     if (base == 0 && !on_matrices() && !model.prompts_in_halves()) {
       sequence->run({.layers = model.layers(), .bucket = 32, .prompt = true, .output = exec::Output::none, .last_row_only = true},
@@ -77,6 +77,19 @@ TEST(PredictionHead, DraftsAsTheOracleDoes) {
     }
   }
   EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+TEST(PredictionHead, DraftsAsTheOracleDoes) {
+  DeviceModel model(tiny_with_head("qwen35", gguf::Type::f32), KvFormat::f32);
+  expect_drafts_of_oracle(model, {23, 1, 4, 7, 1, 13, 1});
+}
+
+TEST(PredictionHead, MayHaveMatricesOfItsOwn) {
+  TinyConfig tiny = tiny_with_head("llama", gguf::Type::f32);
+  tiny.own_head_matrices = true;
+  DeviceModel model(tiny, KvFormat::f32);
+  EXPECT_EQ(model.config().prediction_layers.size(), 1u);
+  expect_drafts_of_oracle(model, {9, 4, 1});
 }
 
 /// The head's keys, values and hidden states of a text of which `step(base)` rows are in a pass, with drafts between the passes.

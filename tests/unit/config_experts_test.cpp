@@ -18,9 +18,8 @@ using model::Config;
 using model::Experts;
 using model::Gating;
 using model::Role;
+using tests::edited;
 using tests::EditedModel;
-
-EditedModel edited(const std::string& family) { return EditedModel(fixtures::tiny_family(family)); }
 
 TEST(ExpertsConfig, ReadsRoutersAndSizes) {
   const gguf::File file = edited("qwen3moe").open();

@@ -16,9 +16,8 @@ namespace {
 
 using model::Config;
 using model::Role;
+using tests::edited;
 using tests::EditedModel;
-
-EditedModel edited(const std::string& family) { return EditedModel(fixtures::tiny_family(family)); }
 
 TEST(HybridConfig, ReadsShortConvolutions) {
   const gguf::File file = edited("lfm2").open();

@@ -111,4 +111,6 @@ class EditedModel {
   std::vector<Item> tensors_;
 };
 
+inline EditedModel edited(const std::string& family) { return EditedModel(fixtures::tiny_family(family)); }
+
 }  // namespace skipstone::tests

@@ -9,7 +9,7 @@
 
 #include "exec/layer_plan.h"
 #include "speculation/drafter.h"
-#include "speculation/drafters/skip_layer_drafter.h"
+#include "speculation/drafters/source_drafter.h"
 #include "speculation/ngram_rows.h"
 #include "speculation/options.h"
 #include "speculation/text_index.h"

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "speculation/controller.h"
 #include "speculation/drafters/drafters.h"
-#include "speculation/drafters/skip_layer_drafter.h"
+#include "speculation/drafters/source_drafter.h"
 #include "speculation/options.h"
 
 namespace skipstone::speculation {

@@ -5,8 +5,6 @@
 #include <string>
 
 #include "base/status.h"
-#include "speculation/acceptance.h"
-#include "speculation/drafter.h"
 #include "speculation/drafters/drafters.h"
 #include "speculation/options.h"
 
@@ -19,29 +17,21 @@ struct ModelDrafterParams {
   StopParams stop;
 };
 
-class Model final : public Drafter {
+class Model final : public SourceDrafter {
  public:
-  explicit Model(const ModelDrafterParams& params) : params_(params), policy_(params.stop) {}
+  explicit Model(const ModelDrafterParams& params) : SourceDrafter(params.max_drafts, params.stop), file_(params.file) {}
 
   std::string name() const override { return "model"; }
   DrafterTraits traits() const override { return {.known_costs = false}; }
 
   void attach(const ModelFacts& model) override {
-    if (params_.file.empty()) fail(Code::invalid_argument, "drafter model: which one? write model:FILE.gguf");
+    if (file_.empty()) fail(Code::invalid_argument, "drafter model: which one? write model:FILE.gguf");
     if (!model.load_model) fail(Code::unsupported, "drafter model: no second model can be loaded here");
-    source_ = std::make_shared<SecondModel>(model.load_model(params_.file));
+    set_source(std::make_shared<SecondModel>(model.load_model(file_)));
   }
 
-  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
-
-  Proposal propose(std::span<const Token>) override { return PassProposal{source_, params_.max_drafts, policy_.threshold()}; }
-
-  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
-
  private:
-  ModelDrafterParams params_;
-  StopPolicy policy_;
-  SharedSource source_;
+  std::string file_;
 };
 
 }  // namespace

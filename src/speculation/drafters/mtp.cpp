@@ -7,8 +7,6 @@
 #include <string>
 
 #include "base/status.h"
-#include "speculation/acceptance.h"
-#include "speculation/drafter.h"
 #include "speculation/drafters/drafters.h"
 #include "speculation/options.h"
 
@@ -20,9 +18,9 @@ struct MtpParams {
   StopParams stop{.gamma = 0.0, .adaptive = false};
 };
 
-class Mtp final : public Drafter {
+class Mtp final : public SourceDrafter {
  public:
-  explicit Mtp(const MtpParams& params) : params_(params), policy_(params.stop), source_(std::make_shared<PredictionHead>()) {}
+  explicit Mtp(const MtpParams& params) : SourceDrafter(params.max_drafts, params.stop, std::make_shared<PredictionHead>()) {}
 
   std::string name() const override { return "mtp"; }
 
@@ -32,17 +30,6 @@ class Mtp final : public Drafter {
          "drafter mtp: the model has no head for multi-token prediction (a file with one is given with --mtp-file), or its layers are on "
          "several devices");
   }
-
-  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
-
-  Proposal propose(std::span<const Token>) override { return PassProposal{source_, params_.max_drafts, policy_.threshold()}; }
-
-  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
-
- private:
-  MtpParams params_;
-  StopPolicy policy_;
-  SharedSource source_;
 };
 
 }  // namespace

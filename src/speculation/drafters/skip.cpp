@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "speculation/drafters/drafters.h"
-#include "speculation/drafters/skip_layer_drafter.h"
+#include "speculation/drafters/source_drafter.h"
 #include "speculation/options.h"
 #include "speculation/search/online.h"
 #include "speculation/search/profile.h"

@@ -9,8 +9,6 @@
 
 #include "base/number.h"
 #include "base/status.h"
-#include "speculation/acceptance.h"
-#include "speculation/drafter.h"
 #include "speculation/drafters/drafters.h"
 #include "speculation/options.h"
 
@@ -25,28 +23,22 @@ struct WindowParams {
 
 constexpr std::uint32_t most_keys = 1u << 20;  // the largest context
 
-class Window final : public Drafter {
+class Window final : public SourceDrafter {
  public:
   explicit Window(const WindowParams& params)
-      : params_(params), policy_(params.stop), source_(std::make_shared<WindowPass>(params.window)) {}
+      : SourceDrafter(params.max_drafts, params.stop, std::make_shared<WindowPass>(params.window)), window_(params.window) {}
 
   std::string name() const override { return "window"; }
   DrafterTraits traits() const override { return {.known_costs = false}; }
 
-  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
-
   Proposal propose(std::span<const Token> history) override {
     // A draft that attends to everything would cost as much as it saves.
-    if (history.size() <= params_.window.sink + params_.window.recent) return NoDrafts{};
-    return PassProposal{source_, params_.max_drafts, policy_.threshold()};
+    if (history.size() <= window_.sink + window_.recent) return NoDrafts{};
+    return SourceDrafter::propose(history);
   }
 
-  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
-
  private:
-  WindowParams params_;
-  StopPolicy policy_;
-  SharedSource source_;
+  exec::KeyWindow window_;
 };
 
 /// "SINK,RECENT".
