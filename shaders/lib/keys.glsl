@@ -19,6 +19,7 @@ uint row_keys(uint row) {
 // The first key that row `row` sees. Where the layer's window begins after the text's prefix, no key of the prefix is among them. Where bit
 // 1 of WINDOWED is set, the first position has no keys.
 uint first_key(uint row) {
+  if (WINDOWED == 0u) return 0u;
   const uint least = min(WINDOWED >> 1u, row_position(row));
   if ((WINDOWED & 1u) == 0u || row_position(row) < push.window) return least;
   const uint keys = row_keys(row);
