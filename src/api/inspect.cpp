@@ -11,7 +11,6 @@
 #include "gguf/traits.h"
 #include "json/json.h"
 #include "model/config.h"
-#include "model/prediction_heads.h"
 #include "text/pretokenizer.h"
 
 namespace skipstone::api {

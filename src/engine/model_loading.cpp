@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "model/prediction_heads.h"
+#include "model/config.h"
 #include "model/random_weights.h"
 #include "model/synthetic.h"
 #include "selftest/matrix_check.h"

@@ -14,7 +14,6 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "model/config_parts.h"
-#include "model/prediction_heads.h"
 
 namespace skipstone::model {
 

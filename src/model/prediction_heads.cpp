@@ -1,5 +1,4 @@
-#include "model/prediction_heads.h"
-
+// Heads for multi-token prediction in a file of their own.
 #include <fmt/format.h>
 
 #include <algorithm>

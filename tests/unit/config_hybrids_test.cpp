@@ -144,10 +144,7 @@ class HybridConfigRefuses : public testing::TestWithParam<Refusal> {};
 TEST_P(HybridConfigRefuses, WithASentence) {
   EditedModel model = edited(GetParam().family);
   GetParam().edit(model);
-  const gguf::File file = model.open();
-  const fixtures::Failure failure = fixtures::failure_of([&] { Config::from(file); });
-  EXPECT_EQ(failure.code, GetParam().code) << failure.message;
-  EXPECT_NE(failure.message.find(GetParam().says), std::string::npos) << failure.message;
+  tests::expect_refused(model, GetParam().code, GetParam().says);
 }
 
 Refusal set(const char* name, const char* family, const std::string& key, gguf::Value value, const char* says, Code code = Code::bad_file) {

@@ -1,6 +1,8 @@
 // A tiny model with something changed: what tests of the loader and of the oracle open.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -10,10 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "fixtures/failure.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
 #include "gguf/writer.h"
+#include "model/config.h"
 
 namespace skipstone::tests {
 
@@ -110,6 +114,14 @@ class EditedModel {
   std::vector<gguf::Pair> metadata_;
   std::vector<Item> tensors_;
 };
+
+/// That the model's shape is refused, with a sentence that has `says` in it.
+inline void expect_refused(const EditedModel& model, Code code, const char* says) {
+  const gguf::File file = model.open();
+  const fixtures::Failure failure = fixtures::failure_of([&] { model::Config::from(file); });
+  EXPECT_EQ(failure.code, code) << failure.message;
+  EXPECT_NE(failure.message.find(says), std::string::npos) << failure.message;
+}
 
 inline EditedModel edited(const std::string& family) { return EditedModel(fixtures::tiny_family(family)); }
 

@@ -1,6 +1,4 @@
 // A model and its head for multi-token prediction in two files.
-#include "model/prediction_heads.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
