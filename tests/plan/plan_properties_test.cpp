@@ -231,6 +231,21 @@ TEST(PlanProperties, StatesAreAccessedOnceInALayer) {
   }
 }
 
+// Recurrent layers after a sublayer that is left out see another input, although all of them run.
+TEST(PlanProperties, DraftsThatLeaveOutOtherSublayersWriteNoStates) {
+  const Plans plans(fixtures::tiny_family("qwen35"), lavapipe_like());
+  for (const char* drafts : {"attn:2", "mlp:0", "mlp:2", "layers:0-3"}) {
+    SCOPED_TRACE(drafts);
+    int scans = 0;
+    for (const Dispatch& dispatch : plans.build({.layers = plans.layers(drafts)}).dispatches) {
+      if (dispatch.kernel != KernelId::recurrent_scan) continue;
+      EXPECT_EQ(dispatch.constants[7], SCAN_DRAFT) << dispatch.label;
+      ++scans;
+    }
+    EXPECT_GT(scans, 0);
+  }
+}
+
 // A pass that leaves out mixers and MLPs has the dispatches of the others.
 TEST(PlanProperties, SkippedSublayersAreLeftOut) {
   const Plans plans(fixtures::TinyConfig{}, lavapipe_like());
