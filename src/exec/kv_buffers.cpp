@@ -47,7 +47,11 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape), vk::Shortage::makes_room); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
-  for (std::uint32_t layer = 0; layer < config.block_count(); ++layer) kinds_.push_back(position_kinds_of(config, shape.context, layer));
+  const std::uint64_t state = KV_PAGE * layouts_[MemoryKind::states].front().position_bytes();
+  for (std::uint32_t layer = 0; layer < config.block_count(); ++layer) {
+    kinds_.push_back(position_kinds_of(config, shape.context, layer));
+    state_bytes_.push_back(row_of(MemoryKind::states).has_layer(config, shape.context, layer) ? state : 0);
+  }
 }
 
 namespace {
@@ -99,11 +103,6 @@ std::uint64_t KvBuffers::layer_bytes(std::uint32_t layer, std::uint32_t position
     for (const KvLayout& buffer : layouts_[kind]) bytes += kept * buffer.position_bytes();
   }
   return bytes;
-}
-
-std::uint64_t KvBuffers::state_bytes(std::uint32_t layer) const {
-  if (std::ranges::find(layers_[MemoryKind::states], layer) == layers_[MemoryKind::states].end()) return 0;
-  return KV_PAGE * layouts_[MemoryKind::states].front().position_bytes();
 }
 
 namespace {

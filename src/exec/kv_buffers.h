@@ -72,7 +72,7 @@ class KvBuffers : public PageStore {
   std::uint64_t layer_bytes(std::uint32_t layer, std::uint32_t positions, const ByKind<std::uint32_t>& released) const;
 
   /// Bytes of a state of any layer of the model; 0 of layers without.
-  std::uint64_t state_bytes(std::uint32_t layer) const;
+  std::uint64_t state_bytes(std::uint32_t layer) const { return state_bytes_.at(layer); }
 
   void resize(MemoryKind kind, std::uint32_t pages, vk::Shortage shortage) override;
   void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
@@ -89,7 +89,8 @@ class KvBuffers : public PageStore {
 
   std::shared_ptr<vk::Device> device_;
   ByKind<std::vector<kernels::KvLayout>> layouts_;  ///< layer_buffers()
-  std::vector<std::vector<MemoryKind>> kinds_;      ///< by layer of the model
+  std::vector<std::vector<MemoryKind>> kinds_;      ///< by layer of the model, then heads
+  std::vector<std::uint64_t> state_bytes_;          ///< likewise
   ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
   ByKind<Buffers> buffers_;

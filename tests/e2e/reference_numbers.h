@@ -24,7 +24,7 @@ inline const bool full = fixtures::full_sweep(),
 
 /// Every kind of lossless drafter.
 inline const std::vector<std::string> drafters = [] {
-  std::vector<std::string> all{"none", "auto", "asd", "exit:auto", "skip:attn:1;mlp:2,k=4", "suffix", "lookup", "ngram"};
+  std::vector<std::string> all{"none", "auto", "asd", "exit:auto", "skip:attn:1;mlp:0,k=4", "suffix", "lookup", "ngram"};
   if (slow) all = {"none", "asd", "suffix"};
   return all;
 }();
