@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // rms_norm.comp for the families that do more: layer norm (arXiv 1607.06450), and norms of a sublayer's addition to the residual stream,
-// with the addition. out[row][i] = residual[row][i] + scale * ((x[row][i] - mean) * weight[i] / sqrt(variance + epsilon) + bias[i]); not
-// CENTRED: no mean, no bias, and mean(x^2) for the variance. One workgroup per row.
+// with the addition. out[row][i] = residual[row][i] + scale * ((x[row][i] - mean) * weight[i] / sqrt(variance + epsilon) + bias[i]); of
+// NORM_RMS no mean, no bias, and mean(x^2) for the variance. One workgroup per row.
 #include "lib/stage.glsl"
 #include "abi/norm.h"
 
@@ -27,7 +27,7 @@ float mean_of(uint from) {
 void main() {
   const uint from = (push.last_row != 0u ? state.rows - 1u : gl_WorkGroupID.x) * push.stride;
   const uint to = gl_WorkGroupID.x * push.stride;
-  const float mean = CENTRED != 0u ? mean_of(from) : 0.0;
+  const float mean = KIND != NORM_RMS ? mean_of(from) : 0.0;
   precise float squares = 0.0;
   for (uint i = gl_LocalInvocationID.x; i < push.n; i += LANES) {
     precise float v = x[from + i] - mean;
@@ -37,7 +37,7 @@ void main() {
   for (uint i = gl_LocalInvocationID.x; i < push.n; i += LANES) {
     precise float v = (x[from + i] - mean) * normal;
     precise float out_value = v * weight[i];
-    if (CENTRED != 0u) out_value += bias[i];
+    if (KIND == NORM_BIASED) out_value += bias[i];
     out_value *= push.scale;
     if (ADD_RESIDUAL != 0u) out_value += residual[from + i];
     result[to + i] = out_value;

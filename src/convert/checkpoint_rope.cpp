@@ -170,7 +170,10 @@ constexpr Scaling scalings[] = {{"linear", read_linear, 0},
 void read_scaling(const Source& from, Checkpoint& checkpoint) {
   // The kind's key was "type" in older versions.
   const std::string kind = from.rope.text("rope_type", from.rope.text("type", "default"));
-  if (kind == "default") return;
+  if (kind == "default") {
+    if (checkpoint.has(model::writes_no_scaling)) set_key(checkpoint, "rope.scaling.type", std::string("none"));
+    return;
+  }
   const Config& c = checkpoint.config;
   std::string known = "default";
   for (const Scaling& row : scalings) {

@@ -47,6 +47,7 @@ constexpr CountRow count_rows[] = {
 };
 
 bool scales(const Architecture& family) { return (family.honours & model::honours_scales) != 0; }
+bool scales_logits(const Architecture& family) { return (family.honours & model::scales_logits) != 0; }
 bool softcaps(const Architecture& family) { return (family.honours & model::honours_softcaps) != 0; }
 
 /// A number above 0 of the families that `applies` to.
@@ -61,6 +62,7 @@ constexpr NumberRow numbers[] = {
     {"embedding_multiplier", "embedding_scale", scales, 1.0f},
     {"residual_multiplier", "residual_scale", scales, 1.0f},
     {"logits_scaling", "logit_scale", scales, 1.0f},
+    {"logit_scale", "logit_scale", scales_logits, 0.0625f},
     {"attn_logit_softcapping", "attn_logit_softcapping", softcaps, {}},
     {"final_logit_softcapping", "final_logit_softcapping", softcaps, {}},
 };
@@ -100,7 +102,7 @@ void check_lengths(const Counts& c, std::uint32_t head_dim, const std::string& w
 
 void read_epsilon(const ConfigValues& values, Checkpoint& checkpoint) {
   const Architecture& family = *checkpoint.config.family;
-  const bool layer_norm = family.layer.norm_before == model::Norm::layer;
+  const bool layer_norm = model::subtracts_mean(family.layer.norm_before);
   const std::string key(!checkpoint.traits().epsilon.empty() ? checkpoint.traits().epsilon : layer_norm ? "norm_epsilon" : "rms_norm_eps");
   const bool large = layer_norm || !checkpoint.traits().epsilon.empty();
   set_key(checkpoint, family.epsilon_key(), values.positive(key.c_str(), large ? 1e-5f : 1e-6f));

@@ -101,6 +101,7 @@ struct Session::State {
   std::unique_ptr<speculation::Drafter> make_drafter() {
     speculation::ModelFacts facts{.layers = engine->config().layer_count(), .exit_layer = engine->config().exit_layer};
     facts.heads = static_cast<std::uint32_t>(engine->config().prediction_layers.size());
+    if (const model::Experts* experts = engine->config().experts()) facts.experts_used = experts->used;
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().file.profile)) facts.profile = engine->state().file.profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };

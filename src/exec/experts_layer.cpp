@@ -2,6 +2,8 @@
 // read each chosen matrix once. The choice, the groups and the sums stay on the device.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "abi/experts.h"
 #include "exec/pass_dispatches.h"
 
@@ -24,7 +26,7 @@ class ExpertsLayer {
         weights_(pass.context().weights.layers[layer]),
         own_(std::get<model::ExpertsWeights>(weights_.feedforward)),
         experts_(experts),
-        rows_{experts.count, experts.used, pass.spec().bucket},
+        rows_{experts.count, used_by(experts, pass.spec().layers), pass.spec().bucket},
         blk_(fmt::format("blk.{}.", layer)) {}
 
   void append() {
@@ -41,6 +43,9 @@ class ExpertsLayer {
  private:
   static constexpr Resource shared_rows{ResourceKind::shared_outputs};
 
+  static std::uint32_t used_by(const model::Experts& experts, const LayerPlan& plan) {
+    return plan.experts == 0 ? experts.used : std::min(experts.used, plan.experts);
+  }
   std::uint32_t width() const { return pass_.config().width; }
   std::optional<std::uint32_t> shared_logit() const { return experts_.has_shared_gate() ? std::optional(experts_.count) : std::nullopt; }
 
@@ -120,6 +125,7 @@ class ExpertsLayer {
 
 const char* missing_on_devices(const model::LayerConfig& layer, const model::Experts& experts) {
   if (layer.norm_after != model::Norm::none) return "norms after experts";
+  if (layer.parallel) return "experts beside attention in parallel";
   return experts.latent != 0 && experts.has_shared_gate() ? "a gated shared expert beside experts in a latent space" : nullptr;
 }
 

@@ -60,6 +60,14 @@ void parse_skips(std::string_view list, std::string_view part, std::uint32_t lay
   });
 }
 
+std::uint32_t parse_experts(std::string_view number, std::string_view part) {
+  const auto experts = parse_number<std::uint32_t>(number);
+  if (!experts || *experts == 0) {
+    fail(Code::invalid_argument, "layer plan: '{}' in '{}' is not a number of experts above 0; write experts:2", number, part);
+  }
+  return *experts;
+}
+
 void print_skips(std::string& out, std::string_view kind, const std::bitset<LayerPlan::max_layers>& skips, std::uint32_t layers) {
   bool first = true;
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
@@ -97,9 +105,15 @@ LayerPlan LayerPlan::parse(std::string_view text, std::uint32_t layers) {
     const auto colon = part.find(':');
     const std::string_view kind = trim(part.substr(0, colon));
     const std::string_view list = colon == std::string_view::npos ? std::string_view{} : trim(part.substr(colon + 1));
-    if (colon == std::string_view::npos || (kind != "attn" && kind != "mlp" && kind != "layers")) {
+    if (colon == std::string_view::npos || (kind != "attn" && kind != "mlp" && kind != "layers" && kind != "experts")) {
       fail(Code::invalid_argument,
-           "layer plan: '{}' is not understood; write attn:LAYERS, mlp:LAYERS or layers:FIRST-LAST, separated by ';'", part);
+           "layer plan: '{}' is not understood; write attn:LAYERS, mlp:LAYERS, layers:FIRST-LAST or experts:NUMBER, separated by ';'",
+           part);
+    }
+    if (kind == "experts") {
+      if (plan.experts != 0) fail(Code::invalid_argument, "layer plan: '{}' gives the number of experts a second time", part);
+      plan.experts = parse_experts(list, part);
+      return;
     }
     if (kind == "attn") return parse_skips(list, part, layers, plan.skip_attention);
     if (kind == "mlp") return parse_skips(list, part, layers, plan.skip_mlp);
@@ -125,12 +139,13 @@ std::string LayerPlan::print(std::uint32_t layers) const {
   }
   print_skips(out, "attn", skip_attention, layers);
   print_skips(out, "mlp", skip_mlp, layers);
+  if (experts != 0) out += fmt::format("{}experts:{}", out.empty() ? "" : ";", experts);
   return out.empty() ? "full" : out;
 }
 
 std::uint32_t LayerPlan::whole_prefix() const {
   std::uint32_t layer = 0;
-  while (runs_attention(layer) && runs_mlp(layer)) ++layer;
+  while (experts == 0 && runs_attention(layer) && runs_mlp(layer)) ++layer;
   return layer;
 }
 

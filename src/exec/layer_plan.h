@@ -1,5 +1,5 @@
-// Which sublayers a pass runs, and which keys its rows attend to. Full, layer-skipped, early-exit, late-only and windowed passes differ in
-// nothing else.
+// Which sublayers a pass runs, how many experts its rows take, and which keys they attend to. Full, layer-skipped, early-exit, late-only
+// and windowed passes differ in nothing else.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,14 @@ struct LayerPlan {
   std::bitset<max_layers> skip_attention, skip_mlp;
   std::uint32_t begin = 0;  ///< first layer that runs
   std::uint32_t end = 0;    ///< one past the last layer that runs
+  /// Experts of a row in each layer that has more, the best of its choice; 0: all that the model takes.
+  std::uint32_t experts = 0;
 
   /// Every sublayer of `layers` layers.
   static LayerPlan full(std::uint32_t layers);
 
-  /// Reads "attn:3,5-7;mlp:9" (skipped sublayers) and "layers:0-7" (what runs; the rest is outside the pass), in any order, "" or "full"
-  /// for all of them. Throws invalid_argument naming the part that is wrong or the layer that does not exist.
+  /// Reads "attn:3,5-7;mlp:9" (skipped sublayers), "layers:0-7" (what runs; the rest is outside the pass) and "experts:2", in any order, ""
+  /// or "full" for all of them. Throws invalid_argument naming the part that is wrong or the layer that does not exist.
   static LayerPlan parse(std::string_view text, std::uint32_t layers);
 
   /// The same notation, shortest form; "full" where nothing is skipped. parse(print()) gives an equal plan.
@@ -30,7 +32,8 @@ struct LayerPlan {
 
   bool runs_attention(std::uint32_t layer) const { return layer >= begin && layer < end && !skip_attention[layer]; }
   bool runs_mlp(std::uint32_t layer) const { return layer >= begin && layer < end && !skip_mlp[layer]; }
-  /// Number of leading layers that run in full: up to there the pass computes what the full model does.
+  /// Number of leading layers that run in full: up to there the pass computes what the full model does. With fewer experts none, since a
+  /// plan does not know which layers have any.
   std::uint32_t whole_prefix() const;
   std::uint32_t skipped_sublayers(std::uint32_t layers) const;  ///< of 2 * layers
   bool operator==(const LayerPlan&) const = default;

@@ -72,7 +72,7 @@ void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::
   const model::LayerWeights& weights = pass.context().weights.layers[layer];
   const auto& own = std::get<model::MlpWeights>(weights.feedforward);
   const std::string blk = fmt::format("blk.{}.", layer);
-  const auto [x, norm] = pass.normalise(weights.ffn_norm, blk + "ffn_norm");
+  const auto [x, norm] = pass.normalise_ffn(weights.ffn_norm, blk + "ffn_norm");
   append_activations(pass, own, mlp, {x, norm, blk + "ffn_", blk});
   pass.add_to_residual(
       {own.down, {ResourceKind::activated}, own.down_bias, weights.ffn_post_norm, blk + "ffn_down", blk + "post_ffw_norm"});

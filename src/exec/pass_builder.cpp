@@ -77,6 +77,7 @@ class Pass {
     const model::LayerConfig& config = context_.config.layers[layer];
     if (spec_.kv_only) return std::visit([&](const auto& mixer) { append_store(pass_, slots_, layer, mixer); }, config.mixer);
     if (spec_.layers.runs_attention(layer)) {
+      if (config.parallel) pass_.set_layer_input(pass_.residual());
       std::visit([&](const auto& mixer) { append_mixer(pass_, slots_, layer, mixer); }, config.mixer);
       finish_sublayer(config.has_mixer(), spec_.cosines != Cosines::none, layer, fmt::format("blk.{}.cosine", layer));
     }
@@ -86,6 +87,7 @@ class Pass {
       finish_sublayer(config.has_feedforward(), spec_.cosines == Cosines::all, context_.config.layer_count() + layer,
                       fmt::format("blk.{}.ffn_cosine", layer));
     }
+    pass_.set_layer_input({});
     if (layer + 1 == spec_.keep_after) {
       pass_.append(kernels::keep_rows(context_.select, pass_.residual(), context_.config.width, spec_.bucket, "keep_rows"));
     }
@@ -113,7 +115,7 @@ class Pass {
                                  .scale = context_.config.logit_scale,
                                  .softcap = context_.config.final_softcap};
     // Only the norm's kernel finds the last row of a prompt. A prompt's output is computed as in decoding (docs/numerics.md).
-    if (context_.select.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden || norm.bias) {
+    if (context_.select.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden || norm.centred) {
       pass_.normalise(x, norm, rows, spec_.last_row_only, "output_norm");
       x = {ResourceKind::normed};
       fusion.norm.reset();
@@ -221,7 +223,7 @@ RecurrentShape recurrent_shape(const model::Config& config) {
 
 bool runs_whole_layers(const PassSpec& spec, const model::Config& config) {
   if (spec.predicts || spec.window || spec.step == RoundStep::draft || spec.step == RoundStep::kept_row) return false;
-  return spec.layers.end == config.layer_count() && spec.layers.skip_attention.none() && spec.layers.skip_mlp.none();
+  return spec.layers == LayerPlan{.skip_attention = {}, .skip_mlp = {}, .begin = spec.layers.begin, .end = config.layer_count()};
 }
 
 bool writes_states(const PassSpec& spec, const model::Config& config, const SequenceShape& sequence) {

@@ -29,14 +29,22 @@ void PassDispatches::multiply(const kernels::Matrix& weights, Resource x, Resour
 std::pair<Resource, std::optional<kernels::MatvecNorm>> PassDispatches::normalise(const std::optional<model::NormWeights>& norm,
                                                                                   const std::string& label) {
   if (!norm) return {residual(), {}};
-  if (!norm->bias && fused()) return {residual(), kernels::MatvecNorm{norm->weight, config().norm_epsilon}};
+  if (!norm->centred && fused()) return {residual(), kernels::MatvecNorm{norm->weight, config().norm_epsilon}};
   normalise(residual(), *norm, spec_.bucket, false, label);
   return {{ResourceKind::normed}, {}};
 }
 
+std::pair<Resource, std::optional<kernels::MatvecNorm>> PassDispatches::normalise_ffn(const std::optional<model::NormWeights>& norm,
+                                                                                      const std::string& label) {
+  if (!layer_input_) return normalise(norm, label);
+  if (!norm) return {*layer_input_, {}};
+  if (!norm->centred && fused()) return {*layer_input_, kernels::MatvecNorm{norm->weight, config().norm_epsilon}};
+  return {{ResourceKind::normed}, {}};  // the mixer has normalised it, and a parallel block has no norms after sublayers
+}
+
 void PassDispatches::normalise(Resource x, const model::NormWeights& norm, std::uint32_t rows, bool last_row, const std::string& label) {
   const model::Config& c = config();
-  if (!norm.bias) {
+  if (!norm.centred) {
     append(kernels::rms_norm(select(), x, norm.weight, {ResourceKind::normed}, c.width, rows, c.norm_epsilon, last_row, label));
     return;
   }
@@ -45,6 +53,7 @@ void PassDispatches::normalise(Resource x, const model::NormWeights& norm, std::
                         .out = {ResourceKind::normed},
                         .weight = norm.weight,
                         .bias = norm.bias,
+                        .centred = norm.centred,
                         .n = c.width,
                         .epsilon = c.norm_epsilon,
                         .last_row = last_row},
@@ -64,6 +73,7 @@ void PassDispatches::add_to_residual(const Addition& addition) {
                         .out = other_residual(),
                         .weight = norm->weight,
                         .bias = norm->bias,
+                        .centred = norm->centred,
                         .residual = residual(),
                         .n = c.width,
                         .epsilon = c.norm_epsilon,

@@ -41,6 +41,13 @@ class PassDispatches {
                                                                              const std::string& label);
   void normalise(kernels::Resource x, const model::NormWeights& norm, std::uint32_t rows, bool last_row, const std::string& label);
 
+  /// In a parallel block what a feed-forward network reads after a mixer that ran: the layer's input, not what the mixer has added to it.
+  /// Empty elsewhere.
+  void set_layer_input(std::optional<kernels::Resource> input) { layer_input_ = input; }
+  /// As normalise(), of a feed-forward network.
+  std::pair<kernels::Resource, std::optional<kernels::MatvecNorm>> normalise_ffn(const std::optional<model::NormWeights>& norm,
+                                                                                 const std::string& label);
+
   /// The last matrix of a mixer or feed-forward network, and the norm of its output, if any.
   struct Addition {
     const kernels::Matrix& matrix;
@@ -56,6 +63,7 @@ class PassDispatches {
   const PassContext& context_;
   const PassSpec& spec_;
   kernels::Resource current_{kernels::ResourceKind::residual, 0};
+  std::optional<kernels::Resource> layer_input_;
   std::vector<kernels::Dispatch> dispatches_;
 };
 

@@ -59,11 +59,12 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
   hash.add_word(bits(spec.layers.skip_attention));
   hash.add_word(bits(spec.layers.skip_mlp));
   for (const std::size_t part :
-       {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end), static_cast<std::size_t>(spec.bucket),
-        static_cast<std::size_t>(spec.output), static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after),
-        static_cast<std::size_t>(spec.cosines), static_cast<std::size_t>(spec.tree), static_cast<std::size_t>(spec.window),
-        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.predicts), static_cast<std::size_t>(spec.prompt),
-        static_cast<std::size_t>(spec.step), static_cast<std::size_t>(spec.direction)}) {
+       {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end),
+        static_cast<std::size_t>(spec.layers.experts), static_cast<std::size_t>(spec.bucket), static_cast<std::size_t>(spec.output),
+        static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after), static_cast<std::size_t>(spec.cosines),
+        static_cast<std::size_t>(spec.tree), static_cast<std::size_t>(spec.window), static_cast<std::size_t>(spec.kv_only),
+        static_cast<std::size_t>(spec.predicts), static_cast<std::size_t>(spec.prompt), static_cast<std::size_t>(spec.step),
+        static_cast<std::size_t>(spec.direction)}) {
     hash.add_word(part);
   }
   return hash.value();

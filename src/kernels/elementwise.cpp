@@ -25,7 +25,11 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
 Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::norm;
-  d.constants = words(abi::NormSpec{select.tuning().wide_lanes, norm.bias ? 1u : 0u, norm.residual ? 1u : 0u});
+  d.constants = words(abi::NormSpec{select.tuning().wide_lanes,
+                                    norm.bias      ? NORM_BIASED
+                                    : norm.centred ? NORM_CENTRED
+                                                   : NORM_RMS,
+                                    norm.residual ? 1u : 0u});
   d.operands = {{norm.x, Access::read},
                 {{ResourceKind::weight, norm.weight}, Access::read},
                 {norm.out, Access::write},

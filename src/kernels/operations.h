@@ -47,12 +47,12 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
                   float epsilon, bool last_row, const std::string& label);
 
-/// A norm that does more than RMS: out = residual + scale * (norm(x) * weight + bias) for `rows` rows of n floats. With a bias it is a
-/// layer norm (the mean is subtracted), without it RMS.
+/// A norm that does more than RMS: out = residual + scale * (norm(x) * weight + bias) for `rows` rows of n floats.
 struct Norm {
   Resource x, out;
   std::uint32_t weight = 0;            ///< tensor
-  std::optional<std::uint32_t> bias;   ///< tensor
+  std::optional<std::uint32_t> bias;   ///< tensor, of centred norms
+  bool centred = false;                ///< the mean is subtracted (layer norm)
   std::optional<Resource> residual{};  ///< may not be `out`
   std::uint32_t n = 0;
   float epsilon = 0.0f, scale = 1.0f;

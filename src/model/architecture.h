@@ -23,6 +23,7 @@ enum Honours : std::uint8_t {
   honours_long_rope = 8,     ///< rope_factors_short, rope_factors_long
   needs_softcaps = 16,       ///< files without the softcaps' keys are incomplete
   honours_rope_switch = 32,  ///< rope.scaling.finetuned: false where no layer rotates
+  scales_logits = 64,        ///< logit_scale as a factor; honours_scales divides by it
 };
 
 /// A role's name in a family's files where it is not TensorRole::name, or in its checkpoints where it is not TensorRole::huggingface.
@@ -64,6 +65,7 @@ enum CheckpointTraits : std::uint16_t {
   adjusts_ffn = 1024,           ///< honours block_auto_adjust_ff_dim
   writes_rope_sections = 2048,  ///< rope.dimension_sections
   has_prediction = 4096,        ///< honours mtp_num_hidden_layers: heads for multi-token prediction
+  writes_no_scaling = 8192,     ///< rope.scaling.type also where nothing scales, as "none"
 };
 
 /// Facts that the files of a family's tokenizers do not state.
@@ -107,7 +109,7 @@ struct Architecture {
   Checkpoints checkpoints{};
 
   std::string_view epsilon_key() const {
-    const bool layer_norms = layer.norm_before == Norm::layer || layer.norm_after == Norm::layer;
+    const bool layer_norms = subtracts_mean(layer.norm_before) || subtracts_mean(layer.norm_after);
     return layer_norms || layer_norm_epsilon ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
   }
 };

@@ -49,7 +49,7 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
        {"attention.temperature_scale", 0.0, honours_temperature},
        {"attn_logit_softcapping", 0.0, honours_softcaps},
        {"final_logit_softcapping", 0.0, honours_softcaps},
-       {"logit_scale", 1.0, honours_scales},
+       {"logit_scale", 1.0, honours_scales | scales_logits},
        {"residual_scale", 1.0, honours_scales},
        {"embedding_scale", 1.0, honours_scales}}};
   for (const Neutral& feature : features) {
@@ -96,6 +96,7 @@ void read_scales(const Keys& keys, Config& config) {
     score_scale = keys.has("attention.scale") ? keys.positive("attention.scale") : 0.0f;
     config.logit_scale = 1.0f / keys.positive("logit_scale", 1.0f);
   }
+  if ((family.honours & scales_logits) != 0) config.logit_scale = keys.positive("logit_scale", 1.0f);
   if ((family.honours & honours_softcaps) != 0) {
     const bool needed = (family.honours & needs_softcaps) != 0;
     const auto softcap = [&](std::string_view name) { return needed ? keys.positive(name) : keys.not_negative(name); };

@@ -146,6 +146,8 @@ std::string sublayers_of(const Config& config) {
   add_norm(attention, list);
   if (layer.norm_after != Norm::none) list.add(layer.norm_before != Norm::none ? "post-norms" : "post-norms and no pre-norms");
   if (layer.norm_before == Norm::layer || layer.norm_after == Norm::layer) list.add("layer norms with a bias");
+  if (layer.norm_before == Norm::layer_without_bias) list.add("layer norms without a bias");
+  if (layer.parallel) list.add("attention and MLP in parallel");
   if (const Experts* experts = config.experts()) {
     add_function(*experts, list);
   } else if (mlp != nullptr) {
@@ -205,7 +207,10 @@ std::string scales_of(const Config& c) {
   return list.text();
 }
 
-const char* name_of(Norm norm) { return norm == Norm::none ? "none" : norm == Norm::rms ? "rms" : "layer"; }
+const char* name_of(Norm norm) {
+  constexpr std::array names{"none", "rms", "layer", "layer_without_bias"};
+  return names.at(static_cast<std::size_t>(norm));
+}
 const char* name_of(QkNorm norm) { return norm == QkNorm::none ? "none" : norm == QkNorm::head ? "head" : "width"; }
 const char* name_of(Activation activation) {
   constexpr std::array names{"gated_silu", "gated_gelu", "gelu", "squared_relu", "clamped_silu"};

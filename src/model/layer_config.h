@@ -8,8 +8,10 @@
 
 namespace skipstone::model {
 
-/// rms: Zhang and Sennrich, arXiv 1910.07467. layer: mean subtracted, with a bias (Ba et al., arXiv 1607.06450).
-enum class Norm : std::uint8_t { none, rms, layer };
+/// rms: Zhang and Sennrich, arXiv 1910.07467. layer: mean subtracted, with a bias (Ba et al., arXiv 1607.06450). layer_without_bias: the
+/// same without one.
+enum class Norm : std::uint8_t { none, rms, layer, layer_without_bias };
+constexpr bool subtracts_mean(Norm norm) { return norm == Norm::layer || norm == Norm::layer_without_bias; }
 /// The vectors of Q and K that are RMS-normalised after their projections, before rotation: none, each head, or all heads as one vector.
 enum class QkNorm : std::uint8_t { none, head, width };
 /// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), down(gelu(up)), or down(max(up, 0)^2) (So et al., arXiv
@@ -119,6 +121,7 @@ using Feedforward = std::variant<Mlp, Experts, std::monostate>;
 struct LayerConfig {
   Norm norm_before = Norm::rms;  ///< of the input of mixer and feed-forward network
   Norm norm_after = Norm::none;  ///< of their output, before that is added to the residual stream
+  bool parallel = false;         ///< mixer and feed-forward network have one input, that of the layer, and one norm of it
   Mixer mixer{};
   Feedforward feedforward{};
   /// A head for multi-token prediction (arXiv 2412.19437, section 2.2): its input is a matrix of [RMS norm of the next token's embedding,

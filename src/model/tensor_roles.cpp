@@ -319,7 +319,7 @@ bool has_role(const LayerConfig& layer, Role role) {
     case Role::attention_norm:
       return layer.norm_before != Norm::none && layer.has_mixer();
     case Role::ffn_norm:
-      return layer.norm_before != Norm::none && layer.has_feedforward();
+      return layer.norm_before != Norm::none && layer.has_feedforward() && !layer.parallel;
     case Role::attention_post_norm:
       return layer.norm_after != Norm::none && layer.has_mixer();
     case Role::ffn_post_norm:

@@ -41,10 +41,10 @@ class Builder {
     return tensor == nullptr ? std::nullopt : std::optional(vector({tensor}));
   }
 
-  std::optional<NormWeights> norm(const Parameter& norm) {
+  std::optional<NormWeights> norm(const Parameter& norm, Norm kind) {
     if (!norm) return std::nullopt;
     const std::uint32_t weight = vector({norm.weight});
-    return NormWeights{weight, optional_vector(norm.bias)};
+    return NormWeights{weight, optional_vector(norm.bias), subtracts_mean(kind)};
   }
 
   /// Where the matrix is split, experts of a stacked tensor stay whole.
@@ -270,12 +270,12 @@ ExpertsWeights layout_part(Builder& build, const Experts& experts, const Paramet
 
 LayerWeights layout_layer(Builder& build, const LayerConfig& layer, const Parameters& t) {
   LayerWeights w;
-  w.attention_norm = build.norm(t[Role::attention_norm]);
+  w.attention_norm = build.norm(t[Role::attention_norm], layer.norm_before);
   std::visit([&](const auto& mixer) { w.mixer = layout_part(build, mixer, t); }, layer.mixer);
-  w.attention_post_norm = build.norm(t[Role::attention_post_norm]);
-  w.ffn_norm = build.norm(t[Role::ffn_norm]);
+  w.attention_post_norm = build.norm(t[Role::attention_post_norm], layer.norm_after);
+  w.ffn_norm = layer.parallel ? w.attention_norm : build.norm(t[Role::ffn_norm], layer.norm_before);
   std::visit([&](const auto& feedforward) { w.feedforward = layout_part(build, feedforward, t); }, layer.feedforward);
-  w.ffn_post_norm = build.norm(t[Role::ffn_post_norm]);
+  w.ffn_post_norm = build.norm(t[Role::ffn_post_norm], layer.norm_after);
   return w;
 }
 
@@ -286,7 +286,7 @@ PredictionWeights layout_prediction(Builder& build, const Parameters& t, const W
   w.embedding_norm = build.vector({t[Role::prediction_embedding_norm].weight});
   w.hidden_norm = build.vector({t[Role::prediction_hidden_norm].weight});
   w.in = build.matrix({t[Role::prediction_in]});
-  w.norm = build.norm(t[Role::prediction_norm]).value_or(model.output_norm);
+  w.norm = build.norm(t[Role::prediction_norm], Norm::rms).value_or(model.output_norm);
   return w;
 }
 
@@ -356,7 +356,7 @@ WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, s
     layout.layers.push_back(layout_layer(build, config.layers[layer], tensors.layers[layer]));
   }
   layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
-  layout.output_norm = *build.norm(model[Role::output_norm]);
+  layout.output_norm = *build.norm(model[Role::output_norm], config.layers.front().norm_before);
   const Parameter& output = model[Role::output];
   if (output.weight == model[Role::embedding].weight) {
     layout.output = layout.embedding;

@@ -19,10 +19,11 @@ struct Projection {
   std::string name;         ///< "attn_qkv", "attn_q", ...
 };
 
-/// A norm's weight and, of layer norms, its bias: tensor ordinals.
+/// A norm's weight and, of most layer norms, its bias: tensor ordinals.
 struct NormWeights {
   std::uint32_t weight = 0;
   std::optional<std::uint32_t> bias;
+  bool centred = false;  ///< the mean is subtracted
 };
 
 struct AttentionWeights {
@@ -103,7 +104,7 @@ struct TensorPlace {
   std::uint64_t quant_bytes(std::size_t part) const;  ///< plane 0
   std::uint64_t scale_bytes(std::size_t part) const;  ///< plane 1; 0 for formats without
   std::uint64_t bytes() const;                        ///< of all parts
-  std::uint32_t experts = 1, experts_used = 1;  ///< of a stack: its matrices, and how many of them a row reads
+  std::uint32_t experts = 1, experts_used = 1;        ///< of a stack: its matrices, and how many of them a row reads
   /// Where the rows are not those of the sources in their order: the row of the only source for each of them.
   std::vector<std::uint32_t> order = {};
   /// Of vectors of factors: for how many outputs each source has its numbers, in equal shares. A source may be nullptr: they have 1.

@@ -190,9 +190,10 @@ Floats Linear::apply(const Floats& x, std::size_t rows) const {
   return y;
 }
 
-NormWeights::NormWeights(const model::Parameter& parameter) {
+NormWeights::NormWeights(const model::Parameter& parameter, model::Norm kind) {
   if (parameter.weight != nullptr) weight = weights(*parameter.weight);
   if (parameter.bias != nullptr) bias = weights(*parameter.bias);
+  if (kind == model::Norm::layer_without_bias) bias.assign(weight.size(), 0.0f);
 }
 
 Floats NormWeights::apply(const Floats& x, float epsilon) const {

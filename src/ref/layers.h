@@ -39,7 +39,7 @@ struct NormWeights {
   Floats weight, bias;
 
   NormWeights() = default;
-  explicit NormWeights(const model::Parameter& parameter);
+  explicit NormWeights(const model::Parameter& parameter, model::Norm kind = model::Norm::rms);
   /// Each row, or each part of a row as long as the weight, normalised; x itself without a norm.
   Floats apply(const Floats& x, float epsilon) const;
 };

@@ -28,8 +28,10 @@ struct Layer {
 
 Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
   using model::Role;
-  return {{NormWeights(t[Role::attention_norm]), NormWeights(t[Role::attention_post_norm]), load(config.mixer, t)},
-          {NormWeights(t[Role::ffn_norm]), NormWeights(t[Role::ffn_post_norm]), load(config.feedforward, t)}};
+  return {{NormWeights(t[Role::attention_norm], config.norm_before), NormWeights(t[Role::attention_post_norm], config.norm_after),
+           load(config.mixer, t)},
+          {NormWeights(t[config.parallel ? Role::attention_norm : Role::ffn_norm], config.norm_before),
+           NormWeights(t[Role::ffn_post_norm], config.norm_after), load(config.feedforward, t)}};
 }
 
 /// A head for multi-token prediction.
@@ -80,8 +82,8 @@ struct Model::Impl {
   void check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
              const Options& options) const;
   Floats embed(std::span<const std::int32_t> tokens, const Floats& table) const;
-  /// Adds the part's output to the residual stream `x`.
-  void run(const Part& part, const LayerRows& at, Floats& x) const;
+  /// Adds the part's output for the rows `from` to the residual stream `x`.
+  void run(const Part& part, const LayerRows& at, const Floats& from, Floats& x) const;
   Floats logits(std::span<const float> hidden) const {
     return logits_of(output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon), output);
   }
@@ -131,8 +133,8 @@ Floats Model::Impl::embed(std::span<const std::int32_t> tokens, const Floats& ta
   return x;
 }
 
-void Model::Impl::run(const Part& part, const LayerRows& at, Floats& x) const {
-  const Floats input = part.before.apply(x, config.norm_epsilon);
+void Model::Impl::run(const Part& part, const LayerRows& at, const Floats& from, Floats& x) const {
+  const Floats input = part.before.apply(from, config.norm_epsilon);
   const Floats output = part.compute(at, input);
   add(x, part.after.apply(output, config.norm_epsilon), config.residual_scale);
 }
@@ -160,7 +162,7 @@ Model::Model(const gguf::File& file, const KvFormats& kv_format, std::uint32_t c
   const model::ModelTensors tensors = model::find_tensors(file, impl_->config);
   using model::Role;
   impl_->embedding = weights(*tensors.model[Role::embedding].weight);
-  impl_->output_norm = NormWeights(tensors.model[Role::output_norm]);
+  impl_->output_norm = NormWeights(tensors.model[Role::output_norm], impl_->config.layers.front().norm_before);
   if (!impl_->config.tied_embeddings) impl_->output.weight = weights(*tensors.model[Role::output].weight);
   if (tensors.model[Role::output].scale != nullptr) impl_->output.scale = weights(*tensors.model[Role::output].scale).front();
   if (tensors.model[Role::output].bias != nullptr) impl_->output_bias = weights(*tensors.model[Role::output].bias);
@@ -202,14 +204,16 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   };
   for (std::uint32_t layer = 0; layer < m.config.layer_count(); ++layer) {
     const LayerRows at{m.config, m.kv_format, layer, sequence, first_position, rows, options};
+    const bool parallel = m.config.layers[layer].parallel;
+    const Floats input = parallel ? x : Floats();
     if (plan.runs_attention(layer) && m.layers[at.layer].mixer.compute) {
       before = x;
-      m.run(m.layers[at.layer].mixer, at, x);
+      m.run(m.layers[at.layer].mixer, at, x, x);
       result.attention_cosine[layer] = cosines();
     }
     if (plan.runs_mlp(layer) && m.layers[at.layer].feedforward.compute) {
       before = x;
-      m.run(m.layers[at.layer].feedforward, at, x);
+      m.run(m.layers[at.layer].feedforward, at, parallel ? input : x, x);
       result.mlp_cosine[layer] = cosines();
     }
   }
@@ -250,7 +254,7 @@ Result Model::predict(Sequence& sequence, std::span<const std::int32_t> tokens, 
   const Options options;
   const LayerRows at{m.config, m.kv_format, layer, sequence, first_position, rows, options};
   for (const Part* part : {&own.layer.mixer, &own.layer.feedforward}) {
-    if (part->compute) m.run(*part, at, x);
+    if (part->compute) m.run(*part, at, x, x);
   }
   x = own.norm.weight.empty() ? m.output_norm.apply(x, m.config.norm_epsilon) : own.norm.apply(x, m.config.norm_epsilon);
   Result result;

@@ -20,13 +20,14 @@ constexpr float norm_epsilon = 1e-5f;
 struct Shape {
   std::uint32_t n = 0, rows = 1;
   bool centred = false, residual = false, last_row = false;
+  bool biased = true;               ///< if it is centred
   float scale = 1.0f, size = 1.0f;  ///< size: of the values; small ones make epsilon matter
   float offset = 0.0f;              ///< of the values: removed by a layer norm
   std::uint32_t lanes = 0;          ///< 0: the device's own
 
   std::string text() const {
-    std::string text =
-        fmt::format("N={} rows={}{}{}{}", n, rows, centred ? " bias" : "", residual ? " residual" : "", last_row ? " last-row" : "");
+    std::string text = fmt::format("N={} rows={}{}{}{}", n, rows, centred ? (biased ? " bias" : " centred") : "",
+                                   residual ? " residual" : "", last_row ? " last-row" : "");
     if (scale != 1.0f) text += fmt::format(" scale={}", scale);
     if (size < 1.0f) text += " small";
     if (offset != 0.0f) text += fmt::format(" offset={}", offset);
@@ -80,14 +81,15 @@ std::string check(Bench& bench, const Shape& shape) {
   Operands o;
   o.x = random.floats(std::size_t{bucket} * shape.n, shape.offset - shape.size, shape.offset + shape.size);
   o.weight = random.floats(shape.n, -2.0f, 2.0f);
-  o.bias = random.floats(shape.n, -3.0f, 3.0f);
+  o.bias = shape.biased ? random.floats(shape.n, -3.0f, 3.0f) : std::vector<float>(shape.n);
   o.residual = random.floats(o.x.size(), -3.0f, 3.0f);
   const kernels::Resource in{ResourceKind::scratch}, out{ResourceKind::normed}, residual{ResourceKind::residual};
   kernels::Norm norm{.x = in, .out = out, .weight = weight_tensor, .bias = {}, .n = shape.n, .epsilon = norm_epsilon, .scale = shape.scale};
   norm.last_row = shape.last_row;
   bench.put(in, strided(o.x, shape.n));
   bench.put({ResourceKind::weight, weight_tensor}, strided(o.weight, shape.n));
-  if (shape.centred) {
+  norm.centred = shape.centred;
+  if (shape.centred && shape.biased) {
     bench.put({ResourceKind::weight, bias_tensor}, strided(o.bias, shape.n));
     norm.bias = bias_tensor;
   }
@@ -123,6 +125,7 @@ std::vector<Case> norm_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, {.n = 172, .rows = 5, .centred = true});
   add(cases, {.n = 172, .rows = 5, .residual = true, .scale = 0.22f});
+  add(cases, {.n = 172, .rows = 5, .centred = true, .biased = false});
   add(cases, {.n = 172, .rows = 5, .centred = true, .last_row = true});
   if (scope.depth == Depth::quick) return cases;
   add(cases, {.n = 1, .rows = 1, .centred = true});

@@ -33,17 +33,23 @@ using SharedSource = std::shared_ptr<const DraftSource>;
 class LayerPass final : public DraftSource {
  public:
   static constexpr std::string_view name = "layers";
-  explicit LayerPass(const exec::LayerPlan& layers, bool saves = true) : plan(layers), keep_prefix(saves) {}
+  explicit LayerPass(const exec::LayerPlan& layers, bool saves = true, double share = 1)
+      : plan(layers), keep_prefix(saves), mlp_share(share) {}
 
   std::string_view key() const override { return name; }
   std::optional<SetCosts> costs(const RoundCosts& costs, std::uint32_t model_layers) const override {
-    return SetCosts(costs, plan, model_layers, keep_prefix);
+    SetCosts of_round(costs, plan, model_layers, keep_prefix);
+    const double mlp = costs.at(1).mlp;
+    for (std::uint32_t layer = plan.begin; layer < plan.end; ++layer) of_round.draft -= plan.runs_mlp(layer) ? (1 - mlp_share) * mlp : 0;
+    return of_round;
   }
 
   exec::LayerPlan plan;
   /// The residual stream after the plan's leading unskipped layers is saved, and verify() continues from there for the rows it is saved
   /// for; it changes no result.
   bool keep_prefix;
+  /// Of the time of a feed-forward network that a draft takes: with fewer experts about their share.
+  double mlp_share;
 };
 
 /// The full model with attention within a window.

@@ -24,7 +24,7 @@ std::unique_ptr<Drafter> make_none(Options&) { return std::make_unique<None>(); 
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 16> table = {{
+constexpr std::array<DrafterInfo, 17> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd",
      "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly); cs=0, rule1=0, rule2=0: without one of "
@@ -37,6 +37,9 @@ constexpr std::array<DrafterInfo, 16> table = {{
      "the model with a set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0, skip:PROFILE.json, or "
      "skip: MODEL.skip.json beside the model",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1,online=0", true, NamesFile::may},
+    {"experts",
+     "the model with fewer experts for each token, of models that have experts; experts:N, or a quarter of the model's own number",
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
     {"mtp", "the model's head for multi-token prediction, of files that have one; its drafts follow each other",
      "k=3,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0", true},
     {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
@@ -62,8 +65,8 @@ constexpr std::array<DrafterInfo, 16> table = {{
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
 }};
 constexpr std::array<Factory, table.size()> factories = {
-    make_none,   make_asd,  make_exit,   make_skip,      make_mtp,   make_auto,    make_sequential, make_lookup,
-    make_suffix, make_copy, make_jacobi, make_lookahead, make_ngram, make_recycle, make_model,      make_window};
+    make_none,   make_asd,  make_exit,   make_skip,      make_experts, make_mtp,     make_auto,  make_sequential, make_lookup,
+    make_suffix, make_copy, make_jacobi, make_lookahead, make_ngram,   make_recycle, make_model, make_window};
 
 const DrafterInfo* find(std::string_view name) {
   const auto found = std::ranges::find(table, name, &DrafterInfo::name);

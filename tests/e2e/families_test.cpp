@@ -107,7 +107,7 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
         EXPECT_LT(distance(pieces.logits(), wanted.logits.back()), most);
         if (kv == KvType::f32 && length == 70) seen.push_back(got);
         Tokens expected;
-        for (const std::string& draft : drafters_for(seen.size() + length)) {
+        for (const std::string& draft : drafters_for(seen.size() + length, engine->config())) {
           Session session(engine, with(draft));
           const Tokens out = session.generate(tokens, slow ? 8 : 24, {}).tokens;
           if (expected.empty()) expected = out;
@@ -207,7 +207,7 @@ struct Found {
 /// nearly tie.
 void expect_greedy(const std::shared_ptr<Engine>& engine, const Expected& prompt, Found& found) {
   Tokens expected;
-  for (const std::string& draft : drafters_for(prompt.ids.size())) {
+  for (const std::string& draft : drafters_for(prompt.ids.size(), engine->config())) {
     Session session(engine, with(draft));
     const Tokens out = session.generate(prompt.ids, slow ? 8 : static_cast<std::uint32_t>(prompt.greedy.size()), {}).tokens;
     if (expected.empty()) expected = out;

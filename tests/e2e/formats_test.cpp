@@ -266,7 +266,7 @@ void compare(const std::string& model, const fs::path& numbers) {
     Session plain(engine, with("none"));
     const Tokens tokens = plain.generate(prompt.ids, slow ? 8 : static_cast<std::uint32_t>(prompt.greedy.size()), {}).tokens;
     for (std::size_t i = 0; i < tokens.size() && prompt.margins[i] >= 0.02; ++i) ASSERT_EQ(tokens[i], prompt.greedy[i]) << "token " << i;
-    for (const std::string& draft : drafters_for(model.size())) {
+    for (const std::string& draft : drafters_for(model.size(), engine->config())) {
       if (draft == "none") continue;
       Session session(engine, with(draft));
       const std::size_t length = full ? tokens.size() : std::min<std::size_t>(tokens.size(), 12);

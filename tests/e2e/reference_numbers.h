@@ -29,11 +29,13 @@ inline const std::vector<std::string> drafters = [] {
   return all;
 }();
 
-/// Plain decoding and two others, which take turns with `turn`; the full tests take all.
-inline std::vector<std::string> drafters_for(std::size_t turn) {
-  if (full) return drafters;
+/// Plain decoding and two others, which take turns with `turn`, and fewer experts where there are some; the full tests take all.
+inline std::vector<std::string> drafters_for(std::size_t turn, const model::Config& config) {
   const std::size_t others = drafters.size() - 1;
-  return {drafters[0], drafters[1 + turn % others], drafters[1 + (turn + others / 2) % others]};
+  std::vector<std::string> chosen{drafters[0], drafters[1 + turn % others], drafters[1 + (turn + others / 2) % others]};
+  if (full) chosen = drafters;
+  if (config.experts() != nullptr && config.experts()->used > 1) chosen.emplace_back("experts:1,k=4,gamma=0,adaptive=0");
+  return chosen;
 }
 
 inline std::shared_ptr<Engine> load(const std::string& file, std::uint32_t context, KvType kv) {

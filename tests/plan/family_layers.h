@@ -20,6 +20,8 @@ struct FamilyLayer {
   std::string_view mlp = "";        ///< a layer without a mixer
 };
 inline constexpr FamilyLayer family_layers[] = {
+    {"cohere2", "attn_norm attn_qkv rope_store attention attention.merge attn_output ffn_gate_up ffn_down",
+     "output_norm output output.merge"},
     {"exaone4", qk_and_post_norms},
     {"gemma2", post_norms},
     {"gemma3", qk_and_post_norms},

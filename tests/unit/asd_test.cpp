@@ -144,8 +144,8 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_FALSE(info.summary.empty());
     EXPECT_EQ(info.lossless, info.name != "sequential");
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "mtp", "auto", "sequential", "lookup", "suffix", "copy",
-                                             "jacobi", "lookahead", "ngram", "recycle", "model", "window"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "experts", "mtp", "auto", "sequential", "lookup", "suffix",
+                                             "copy", "jacobi", "lookahead", "ngram", "recycle", "model", "window"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {
@@ -173,9 +173,9 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
   EXPECT_TRUE(contains(error_of("eagle"),
-                       "no drafter 'eagle'; there are none, asd, exit, skip, mtp, auto, sequential, lookup, suffix, copy, jacobi, "
+                       "no drafter 'eagle'; there are none, asd, exit, skip, experts, mtp, auto, sequential, lookup, suffix, copy, jacobi, "
                        "lookahead, ngram, recycle,"));
-  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, mtp, auto, sequential"));
+  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, experts, mtp, auto, sequential"));
   EXPECT_TRUE(contains(error_of("asd:q=1"),
                        "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse, refresh"));
   EXPECT_TRUE(contains(error_of("none:k=1"), "takes none"));

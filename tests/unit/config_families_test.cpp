@@ -42,6 +42,24 @@ TEST(Config, ReadsWhatFamiliesDoDifferently) {
   EXPECT_EQ(phi3.rope_magnitude, 1.125f);
 }
 
+TEST(Config, ReadsParallelBlocks) {
+  const gguf::File file = EditedModel(family("cohere2")).open();
+  const Config cohere = Config::from(file);
+  EXPECT_TRUE(cohere.layers.front().parallel);
+  EXPECT_EQ(cohere.window(2), 12u);
+  EXPECT_EQ(cohere.window(3), 0u);
+  EXPECT_TRUE(cohere.attention(2).rotates);
+  EXPECT_FALSE(cohere.attention(3).rotates);
+  EXPECT_EQ(cohere.logit_scale, 0.25f);
+  const model::Parameters layer = model::find_tensors(file, cohere).layers[1];
+  EXPECT_TRUE(layer[Role::attention_norm]);
+  EXPECT_FALSE(layer[Role::ffn_norm]);
+  EXPECT_EQ(layer[Role::attention_norm].bias, nullptr);
+  EXPECT_EQ(model::describe(cohere).front(),
+            "layers 0-2 window 12, layer 3 global without RoPE, and so on every 4 layers up to 4, layer norms without a bias, attention and "
+            "MLP in parallel, MLP gated by SiLU");
+}
+
 TEST(Config, FindsFusedTensorsAndNormsOfHeads) {
   const gguf::File phi3 = EditedModel(family("phi3")).open();
   const model::Parameters fused = model::find_tensors(phi3, Config::from(phi3)).layers[1];

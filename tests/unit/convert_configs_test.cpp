@@ -344,9 +344,9 @@ TEST_F(ConvertConfigs, HostileValues) {
   const std::vector<Json> values = {nullptr, true, -1, 0, 3, 1e300, "\x1b[2J", Json::array({1, "x"}), Json::object()};
   std::filesystem::create_directories(folder());
   std::size_t refused = 0, taken = 0;
-  for (const char* name :
-       {"LlamaForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Phi3ForCausalLM", "Ministral3ForCausalLM", "GraniteForCausalLM",
-        "SmolLM3ForCausalLM", "Olmo3ForCausalLM", "Qwen3ForCausalLM", "Glm4ForCausalLM", "Exaone4ForCausalLM", "Starcoder2ForCausalLM"}) {
+  for (const char* name : {"LlamaForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Phi3ForCausalLM", "Ministral3ForCausalLM",
+                           "GraniteForCausalLM", "SmolLM3ForCausalLM", "Olmo3ForCausalLM", "Qwen3ForCausalLM", "Glm4ForCausalLM",
+                           "Exaone4ForCausalLM", "Starcoder2ForCausalLM", "Cohere2ForCausalLM"}) {
     const Json usual = of_class(name).config;
     for (const char* key : {"hidden_size",
                             "num_hidden_layers",

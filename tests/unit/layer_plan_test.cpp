@@ -59,6 +59,15 @@ TEST(LayerPlan, ShortestFormAndSpaces) {
   EXPECT_EQ(LayerPlan{}.skipped_sublayers(4), 8u);
 }
 
+TEST(LayerPlan, FewerExpertsMakeNoLayerWhole) {
+  const LayerPlan plan = LayerPlan::parse("experts:2;mlp:3", 4);
+  EXPECT_EQ(plan.experts, 2u);
+  EXPECT_EQ(plan.print(4), "mlp:3;experts:2");
+  EXPECT_EQ(plan.whole_prefix(), 0u);
+  EXPECT_EQ(plan.skipped_sublayers(4), 1u);
+  EXPECT_NE(LayerPlan::parse("experts:2", 4), LayerPlan::full(4));
+}
+
 TEST(LayerPlan, ParseOfPrintIsTheSamePlan) {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {
@@ -73,6 +82,7 @@ TEST(LayerPlan, ParseOfPrintIsTheSamePlan) {
       plan.begin = static_cast<std::uint32_t>(random() % layers);
       plan.end = plan.begin + 1 + static_cast<std::uint32_t>(random() % (layers - plan.begin));
     }
+    plan.experts = static_cast<std::uint32_t>(random() % 3);
     ASSERT_EQ(LayerPlan::parse(plan.print(layers), layers), plan) << plan.print(layers);
   }
 }
@@ -85,8 +95,9 @@ TEST(LayerPlan, RefusesWhatItCannotRead) {
   EXPECT_TRUE(contains(error_of("full;attn:1", 12), "'full' is not understood"));
   EXPECT_TRUE(contains(error_of("attn:1;attn:2", 12), "a second time"));
   EXPECT_TRUE(contains(error_of("layers:1;layers:2", 12), "a second time"));
-  for (const char* text : {"attn", "attn:", "attn:x", "attn:1,", "attn:-1", "attn:1-", "attn:1 2", "attn:1;", ";", "layers:", "layers:1,2",
-                           "mlp:+1", "attn:1:2", "attn:none"}) {
+  for (const char* text :
+       {"attn", "attn:", "attn:x", "attn:1,", "attn:-1", "attn:1-", "attn:1 2", "attn:1;", ";", "layers:", "layers:1,2", "mlp:+1",
+        "attn:1:2", "attn:none", "experts:", "experts:0", "experts:-1", "experts:1,2", "experts:1;experts:2"}) {
     EXPECT_FALSE(error_of(text, 12).empty()) << text;
   }
   EXPECT_FALSE(error_of("", 0).empty());

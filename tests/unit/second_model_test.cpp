@@ -107,6 +107,37 @@ TEST(MtpDrafter, RefusesModelsWithoutAHead) {
   EXPECT_NO_THROW(make_drafter("auto", {.layers = 12}));  // without it
 }
 
+TEST(ExpertsDrafter, RunsAllLayersWithFewerExperts) {
+  const ModelFacts facts{.layers = 10, .experts_used = 8};
+  const auto source_of = [&](const char* specification) {
+    return test::source_of<LayerPass>(test::passes_of(make_drafter(specification, facts)->propose({})));
+  };
+  EXPECT_EQ(source_of("experts").plan.print(10), "experts:2");
+  const LayerPass source = source_of("experts:6,k=3");
+  EXPECT_EQ(source.plan, exec::LayerPlan::parse("experts:6", 10));
+  EXPECT_EQ(source.plan.whole_prefix(), 0u);
+  RoundCosts costs;
+  costs.add(1, {.attention = 2, .mlp = 4, .rest = 7});
+  costs.add(4, {.attention = 3, .mlp = 4, .rest = 8});
+  const std::optional<SetCosts> known = source.costs(costs, 10);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->plain, 67.0);
+  EXPECT_EQ(known->draft, 57.0);  // three quarters of ten networks
+  EXPECT_EQ(known->verify.at(3), 78.0);
+}
+
+TEST(ExpertsDrafter, RefusesWhatCannotBe) {
+  const auto error_with = [](const char* specification, std::uint32_t used) {
+    return fixtures::failure_of([&] { make_drafter(specification, {.layers = 10, .experts_used = used}); }).message;
+  };
+  EXPECT_EQ(error_with("experts", 0), "drafter experts: the model has no experts");
+  EXPECT_EQ(error_with("experts", 1), "drafter experts: the model's tokens have one expert each, so that there are no fewer");
+  EXPECT_EQ(error_with("experts:4", 4), "drafter experts: 4 are not fewer than the 4 experts that each token of the model has");
+  EXPECT_EQ(error_of("experts:0"), "drafter experts: '0' is not a number of experts; write experts:N, as in experts:2");
+  EXPECT_EQ(error_with("skip:attn:1;experts:2", 8), "drafter skip: 'attn:1;experts:2' skips no experts; write experts:2");
+  EXPECT_NO_THROW(make_drafter("auto", {.layers = 12}));
+}
+
 TEST(MtpDrafter, CostsALayerBesideTheRestOfAPass) {
   RoundCosts costs;
   costs.add(1, {.attention = 2, .mlp = 3, .rest = 7});

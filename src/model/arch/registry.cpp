@@ -15,6 +15,7 @@ constexpr LayerConfig gemma3_layer{
 constexpr LayerConfig glm4_layer{.norm_after = Norm::rms, .feedforward = Mlp{.fused_gate_up = true}};
 constexpr LayerConfig olmo2_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::width}};
 constexpr LayerConfig exaone4_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::head}};
+constexpr LayerConfig cohere2_layer{.norm_before = Norm::layer_without_bias, .parallel = true};
 constexpr LayerConfig starcoder2_layer{.norm_before = Norm::layer, .feedforward = Mlp{.activation = Activation::gelu}};
 
 constexpr LayerConfig qwen35_layer{.mixer = Attention{.qk_norm = QkNorm::head, .output_gate = true}};
@@ -39,6 +40,7 @@ constexpr std::array llama_classes{CheckpointClass{"LlamaForCausalLM"}, Checkpoi
                                                    .sliding = Sliding::honoured,
                                                    .wrapper = "Mistral3ForConditionalGeneration",
                                                    .model_type = "mistral"}};
+constexpr std::array cohere2_classes{CheckpointClass{.name = "Cohere2ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
 constexpr std::array exaone4_classes{CheckpointClass{.name = "Exaone4ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
 constexpr std::array gemma2_classes{CheckpointClass{.name = "Gemma2ForCausalLM", .sliding = Sliding::honoured, .full_every = 2}};
 constexpr std::array gemma3_classes{CheckpointClass{.name = "Gemma3ForCausalLM",
@@ -128,6 +130,15 @@ constexpr std::array glm4_defaults{ConfigDefault{"partial_rotary_factor", 0.5}};
 // 3.2.2); the others keep Hugging Face's halves. Fields that a row omits are Llama's.
 constexpr std::array rows{
     Architecture{.name = "llama", .checkpoints = {.classes = llama_classes, .traits = writes_vocabulary | writes_rope_dim}},
+    Architecture{.name = "cohere2",
+                 .layer = cohere2_layer,
+                 .honours = scales_logits,
+                 .full_every = 4,
+                 .unrotated_full = true,
+                 .checkpoints = {.classes = cohere2_classes,
+                                 .traits = writes_vocabulary | writes_rope_dim | writes_no_scaling | interleaved_heads,
+                                 .tokenizer = {.pre = "command-r"},
+                                 .epsilon = "layer_norm_eps"}},
     Architecture{.name = "exaone4",
                  .rope_pairs = RopePairs::halves,
                  .layer = exaone4_layer,

@@ -59,6 +59,7 @@ class Skip final : public SkipLayerDrafter, private SkipSetTuner {
     const std::string& text = profile_ ? profile_->skip_set : params_.plan;
     const exec::LayerPlan plan = exec::LayerPlan::parse(text, model.layers);
     if (plan.begin > 0) fail(Code::invalid_argument, "drafter skip: '{}' leaves the first layers out; write them as attn:0;mlp:0", text);
+    if (plan.experts != 0) fail(Code::invalid_argument, "drafter skip: '{}' skips no experts; write experts:{}", text, plan.experts);
     if (plan.skipped_sublayers(model.layers) == 0) {
       fail(Code::invalid_argument, "drafter skip: '{}' skips nothing, so a draft would cost what it is to save", text);
     }

@@ -59,11 +59,12 @@ class SkipLayerDrafter : public SourceDrafter {
     set_limits(params.max_drafts, params.stop);
     keep_prefix_ = params.keep_prefix;
   }
-  /// A plan that skips nothing proposes nothing: a draft would cost as much as it saves.
-  void set_plan(const exec::LayerPlan& plan, std::uint32_t model_layers) {
+  /// A plan that leaves nothing out proposes nothing: a draft would cost as much as it saves. `mlp_share`: as of LayerPass.
+  void set_plan(const exec::LayerPlan& plan, std::uint32_t model_layers, double mlp_share = 1) {
     skipped_ = plan.skipped_sublayers(model_layers);
-    set_source(skipped_ == 0 ? nullptr : std::make_shared<LayerPass>(plan, keep_prefix_));
-    plan_text_ = skipped_ == 0 ? std::string{} : plan.print(model_layers);
+    const bool whole = skipped_ == 0 && plan.experts == 0;
+    set_source(whole ? nullptr : std::make_shared<LayerPass>(plan, keep_prefix_, mlp_share));
+    plan_text_ = whole ? std::string{} : plan.print(model_layers);
   }
 
  private:
