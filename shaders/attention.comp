@@ -3,7 +3,8 @@
 // Attention of one row to one CHUNK of keys, for the HEADS query heads that share a KV head: partial softmax and weighted sum of V.
 //
 // Shapes: q [rows][q_stride] (rotated), caches [kv_head][slots][HEAD_DIM], partial [row][head][max_chunks][HEAD_DIM + extra].
-// Workgroup (chunk, KV head and part of its query heads, row); group counts come from state.attention_groups.
+// Workgroup (chunk, KV head and part of its query heads, row); group counts come from state.attention_groups, for the layers with the
+// most such parts.
 // Bytes: K and V of a chunk once per row and KV head. Chunks are at fixed positions (chunk c = keys c*CHUNK ...), so a row's result
 // does not depend on the number of rows; within a chunk keys are added in order. Lanes take keys for the scores, dimensions for V. Chunks
 // that a window leaves out are not read.
@@ -68,7 +69,7 @@ void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.z;
   const uint keys = row_keys(row), seen = first_key(row);
-  if (chunk * CHUNK >= keys || (chunk + 1u) * CHUNK <= seen) return;
+  if (chunk * CHUNK >= keys || (chunk + 1u) * CHUNK <= seen || gl_WorkGroupID.y * HEADS >= push.heads) return;
   const uint first = max(chunk * CHUNK, seen), count = min((chunk + 1u) * CHUNK, keys) - first;
   const uint parts = push.group / HEADS;
   const uint kv_head = gl_WorkGroupID.y / parts;

@@ -1,6 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Joins a row's attention chunks in index order: out[row][head] = sum_c a_c exp(m_c - m) / sum_c s_c exp(m_c - m), m = max m_c.
+// Joins a row's attention chunks in index order: out[row][head] = sum_c a_c exp(m_c - m) / sum_c s_c exp(m_c - m), m = max m_c. With SINKS
+// the head's sink is one more chunk, before the others, of one exponential and no value.
 // Workgroup (head, row); lanes take dimensions. Padding rows are left alone.
 #include "lib/stage.glsl"
 #include "abi/kv_cache.h"
@@ -12,6 +13,7 @@ layout(push_constant) uniform Push { ATTENTION_MERGE_PUSH(SK_FIELD) } push;
 
 layout(std430, set = 0, binding = ATTENTION_MERGE_PARTIAL) readonly buffer Partial { float partial[]; };
 layout(std430, set = 0, binding = ATTENTION_MERGE_OUT) writeonly buffer Out { float result[]; };
+layout(std430, set = 0, binding = ATTENTION_MERGE_SINKS) readonly buffer Sinks { float sinks[]; };
 #define STEP_STATE_BINDING ATTENTION_MERGE_STATE
 #include "lib/step_state.glsl"
 #define SK_LAYER_WINDOW
@@ -26,7 +28,8 @@ void main() {
 
   float largest = partial[first + begin * record + HEAD_DIM];
   for (uint c = begin + 1u; c < chunks; ++c) largest = max(largest, partial[first + c * record + HEAD_DIM]);
-  precise float total = 0.0;
+  if (SINKS != 0u) largest = max(largest, sinks[head]);
+  precise float total = SINKS != 0u ? exp(sinks[head] - largest) : 0.0;
   for (uint c = begin; c < chunks; ++c) {
     const uint at = first + c * record + HEAD_DIM;
     total = fma(partial[at + 1u], exp(partial[at] - largest), total);

@@ -27,6 +27,7 @@ layout(std430, set = 0, binding = ATTENTION_PREFILL_Q) readonly buffer Q { vec4 
 vec4 load_q(uint quad) { return q[quad]; }
 #endif
 layout(std430, set = 0, binding = ATTENTION_PREFILL_OUT) writeonly buffer Out { vec4 result[]; };
+layout(std430, set = 0, binding = ATTENTION_PREFILL_SINKS) readonly buffer Sinks { float sinks[]; };
 #define KV_K ATTENTION_PREFILL_K_CACHE
 #define KV_V ATTENTION_PREFILL_V_CACHE
 #include "lib/kv_read.glsl"
@@ -70,8 +71,9 @@ void main() {
   vec4 mine[QUADS];
   [[unroll]] for (uint i = 0; i < QUADS; ++i) mine[i] = load_q(row_quad + i) * push.scale;
 #endif
-  float largest = uintBitsToFloat(0xff800000u);
-  float total = 0.0;
+  // A sink is a key before all others, without a value.
+  float largest = SINKS != 0u ? sinks[head] : uintBitsToFloat(0xff800000u);
+  float total = SINKS != 0u ? 1.0 : 0.0;
   uint turn = 0u;
   const uint first_position = state.bases[0] + first_row;
   const uint first_key = WINDOWED != 0u && first_position >= push.window ? first_position + 1u - push.window : 0u;

@@ -21,6 +21,7 @@ layout(push_constant) uniform Push { ATTENTION_SERIAL_PUSH(SK_FIELD) } push;
 
 layout(set = 0, binding = ATTENTION_SERIAL_Q) uniform usamplerBuffer q_texels;
 layout(std430, set = 0, binding = ATTENTION_SERIAL_OUT) writeonly buffer Out { vec4 result[]; };
+layout(std430, set = 0, binding = ATTENTION_SERIAL_SINKS) readonly buffer Sinks { float sinks[]; };
 #define KV_K ATTENTION_SERIAL_K_CACHE
 #define KV_V ATTENTION_SERIAL_V_CACHE
 #include "lib/kv_read.glsl"
@@ -161,6 +162,16 @@ void take_up(uint row) {
   }
 }
 
+// The sinks of the row's heads, which have no values, join after all keys: so they join once, whatever ROWS is.
+void join_sinks(uint first_head) {
+  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+    const float sink = sinks[first_head + h], top = max(largest[h], sink), shrink = exp(largest[h] - top);
+    precise float shrunk = total[h] * shrink;
+    total[h] = shrunk + exp(sink - top);
+    [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[h * HELD * 2u + i] *= shrink;
+  }
+}
+
 void store(uint first_quad) {
   [[unroll]] for (uint h = 0; h < HEADS; ++h) {
     [[unroll]] for (uint held = 0; held < HELD; ++held) {
@@ -204,6 +215,7 @@ void main() {
     load_queries(0u, first_quad);
     if (WINDOWED != 0u) seen[0] = first_key(row);
     attend_own(kv_head, row, WINDOWED != 0u ? max(shared_end, seen[0] / LANES * LANES) : shared_end);
+    if (SINKS != 0u) join_sinks(first_head);
     store(first_quad);
   }
 }

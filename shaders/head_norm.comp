@@ -27,6 +27,8 @@ void main() {
   precise float scale = 1.0 / sqrt(workgroup_sum(squares) / float(length) + push.epsilon);
   for (uint i = gl_LocalInvocationID.x; i < length; i += LANES) {
     precise float v = qkv[first + i] * scale;
-    qkv[first + i] = v * (is_k ? k_weight[i] : q_weight[i]);
+    if (VALUES == HEAD_NORM_KEYS_AS_VALUES && is_k) qkv[first + push.k_parts * length + i] = v;
+    const bool is_v = VALUES == HEAD_NORM_OWN_VALUES && is_k && k_part >= push.k_parts;
+    qkv[first + i] = is_v ? v : v * (is_k ? k_weight[i] : q_weight[i]);
   }
 }

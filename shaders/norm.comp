@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // rms_norm.comp for the families that do more: layer norm (arXiv 1607.06450), and norms of a sublayer's addition to the residual stream,
 // with the addition. out[row][i] = residual[row][i] + scale * ((x[row][i] - mean) * weight[i] / sqrt(variance + epsilon) + bias[i]); of
-// NORM_RMS no mean, no bias, and mean(x^2) for the variance. One workgroup per row.
+// NORM_RMS no mean, no bias, and mean(x^2) for the variance. SCALED: times the number that is in the bias's place. One workgroup per row.
 #include "lib/stage.glsl"
 #include "abi/norm.h"
 
@@ -40,6 +40,7 @@ void main() {
     if (KIND == NORM_BIASED) out_value += bias[i];
     out_value *= push.scale;
     if (ADD_RESIDUAL != 0u) out_value += residual[from + i];
+    if (SCALED != 0u) out_value *= bias[0];
     result[to + i] = out_value;
   }
 }

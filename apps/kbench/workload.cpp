@@ -188,6 +188,25 @@ Workload head_norm(const Selector& select, const Request& r) {
   return one(heads_text(s), kernels::head_norm(select, norm, r.rows, "head_norm"), 2.0 * r.rows * normed * word, 4.0 * r.rows * normed);
 }
 
+constexpr std::uint32_t token_input = 256;  // of Gemma 4
+
+Workload token_inputs(const Selector& select, const Request& r) {
+  const std::uint32_t n = token_input, layers = config_of(r.sizes).layer_count();
+  const double numbers = double{1} * r.rows * n * layers;
+  const kernels::TokenInputs inputs{
+      .projections = {ResourceKind::gate_up}, .weight = vector_tensor, .n = n, .layers = layers, .epsilon = 1e-6f};
+  return one(fmt::format("{}x{}", layers, n), kernels::token_inputs(select, inputs, r.rows, "token_inputs"), 3 * numbers * word,
+             6 * numbers);
+}
+
+Workload token_gate(const Selector& select, const Request& r) {
+  const std::uint32_t n = token_input;
+  const double numbers = double{1} * r.rows * n;
+  return one(fmt::to_string(n),
+             kernels::token_gate(select, {ResourceKind::activated}, {.n = n, .first = n, .width = 2 * n}, r.rows, "token_gate"),
+             3 * numbers * word, 10 * numbers);
+}
+
 Workload rope_store(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const double q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
@@ -297,6 +316,8 @@ constexpr Operation table[] = {
     {"swiglu", "swiglu", "silu(gate) * up", false, STEP_MAX_ROWS, 1, swiglu},
     {"store_record", "store_record", "hidden states for a head", false, STEP_MAX_ROWS, 1, store_record},
     {"prediction_input", "prediction_input", "and what it starts from", false, STEP_MAX_ROWS, 1, prediction_input},
+    {"token_inputs", "token_inputs", "per-layer embeddings of the rows", false, STEP_MAX_ROWS, 1, token_inputs},
+    {"token_gate", "token_gate", "and a layer's gate", false, STEP_MAX_ROWS, 1, token_gate},
     {"keep_rows", "keep_rows", "a pass's residual stream put aside", false, STEP_VERIFY_ROWS, 1, keep_rows},
     {"move_kv", "move_kv", "K and V of an accepted branch moved up", false, STEP_VERIFY_ROWS, 1, move_kv},
     {"cosine", "cosine", "cosine of the residual stream around a sublayer", false, STEP_MAX_ROWS, 1, cosine},
@@ -321,7 +342,7 @@ model::Config config_of(const Sizes& s) {
   model::Config config;
   config.architecture = "llama";
   const model::Attention attention{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim, .output_gate = true};
-  config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}},
+  config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}, .token_input = token_input},
                    {.mixer = model::ShortConv{short_conv_kernel}, .feedforward = model::Mlp{.width = s.ffn}},
                    {.mixer = delta_net_of(s), .feedforward = experts_of(s)}};
   config.prediction_layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}, .predicts = true}};

@@ -28,13 +28,15 @@ SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* param
 /* Contents of a GGUF file; needs no device. {"path", "mtp_path": as given, "version", "bytes", "parameters", "metadata": [...],
  * "tensor_types": [...], "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}.
  * What the file of mtp_path adds is among metadata and tensors. Of "model": "description", lines in words; "layer_groups": [{"first",
- * "last", "norm_before", "norm_after", ...}], neighbouring layers that compute alike; numbers of RoPE, scales and softcaps, 0 for none;
+ * "last", "norm_before", "norm_after", "parallel", "token_input", "output_scale", ...}], neighbouring layers that compute alike; numbers of
+ * RoPE, scales and softcaps, 0 for none;
  * "prediction_heads", how many heads for multi-token prediction the file has.
  * Groups of layers with a mixer: "mixer" and, of "attention", "window": 0 for none, "rotates", "local_rope", "qk_norm", "fused_qkv",
- * "output_gate"; of "short_conv", "kernel"; of "gated_delta_net", "kernel", "key_heads", "value_heads", "key_dim", "value_dim"; of
- * "mamba2", "kernel", "mixer_heads", "mixer_head_dim", "groups", "state_size". With an MLP: "mlp", "ffn", "fused_gate_up".
- * With experts: "experts", "experts_used", "expert_mlp", "expert_ffn", "shared_ffn", "shared_gate", "latent", "gating", "corrected",
- * "renormalised", "expert_groups", "expert_groups_used". */
+ * "output_gate", "layer_kv_heads", "layer_head_dim", "value_norm", "keys_as_values", "sinks"; of "short_conv", "kernel"; of
+ * "gated_delta_net", "kernel", "key_heads", "value_heads", "key_dim", "value_dim"; of "mamba2", "kernel", "mixer_heads",
+ * "mixer_head_dim", "groups", "state_size". With an MLP: "mlp", "ffn", "fused_gate_up". With experts: "experts", "experts_used",
+ * "expert_mlp", "expert_ffn", "shared_ffn", "shared_gate", "latent", "gating", "corrected", "renormalised", "expert_groups",
+ * "expert_groups_used". */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
 
 /* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */

@@ -234,8 +234,10 @@ void ChatPrompt::add_end(Token token) {
   if (token >= 0 && std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
 }
 
-/// The first thing the template writes after an answer ends it: a token, or words in its place.
+/// The first thing the template writes after an answer ends it: a token, or words in its place. Where an answer is several messages
+/// (harmony), it ends a message alone.
 void ChatPrompt::find_ends(const ChatTemplate& chat_template) {
+  if (detect_output_format(chat_template.source()).syntax == CallSyntax::channels) return;
   const std::string& after = chat_template.after_answer();
   const std::size_t first = after.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return;

@@ -21,7 +21,7 @@ namespace {
 
 using model::Architecture;
 using model::Config;
-using model::most_ffn, model::most_head_dim, model::most_heads, model::most_kernel, model::most_layers;
+using model::most_ffn, model::most_heads, model::most_kernel, model::most_layers, model::most_state_dim;
 
 enum class LayerKind : std::uint8_t { attention, recurrent, mlp };
 
@@ -172,8 +172,8 @@ model::Mixer read_mixer(const ConfigValues& values, Checkpoint& checkpoint, cons
   model::GatedDeltaNet net = like;
   net.key_heads = values.count(key_heads, 1, most_heads, 16);
   net.value_heads = values.count(value_heads, 1, most_heads, 32);
-  net.key_dim = read_length(values, "linear_key_head_dim", most_head_dim, 128);
-  net.value_dim = read_length(values, "linear_value_head_dim", most_head_dim, 128);
+  net.key_dim = read_length(values, "linear_key_head_dim", most_state_dim, 128);
+  net.value_dim = read_length(values, "linear_value_head_dim", most_state_dim, 128);
   net.kernel = values.count("linear_conv_kernel_dim", 2, most_kernel, 4);
   check_groups(values, value_heads, net.value_heads, key_heads, net.key_heads);
   inner_size(values, net.key_heads, net.key_dim);
@@ -209,9 +209,9 @@ model::Mixer read_mixer(const ConfigValues& values, Checkpoint& checkpoint, cons
   const char* groups = key_of(values, {"mamba_n_groups", "n_groups"});
   model::Mamba2 mamba;
   mamba.heads = values.count(heads, 1, most_heads);
-  mamba.head_dim = read_length(values, key_of(values, {"mamba_d_head", "mamba_head_dim"}), most_head_dim);
+  mamba.head_dim = read_length(values, key_of(values, {"mamba_d_head", "mamba_head_dim"}), most_state_dim);
   mamba.groups = values.count(groups, 1, most_heads);
-  mamba.state_size = read_length(values, key_of(values, {"mamba_d_state", "ssm_state_size"}), most_head_dim);
+  mamba.state_size = read_length(values, key_of(values, {"mamba_d_state", "ssm_state_size"}), most_state_dim);
   mamba.kernel = values.count(key_of(values, {"mamba_d_conv", "conv_kernel"}), 2, most_kernel, 4);
   check_groups(values, heads, mamba.heads, groups, mamba.groups);
   inner_size(values, mamba.groups, mamba.state_size);

@@ -19,9 +19,11 @@ constexpr double mib = 1024.0 * 1024.0;
 KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
   if (asked == KvType::automatic) return by_default;
   const KvFormat format = kv_type_formats.at(static_cast<std::size_t>(asked) - 1);
-  if (const std::uint32_t head_dim = config.attention().head_dim; traits(format).has_blocks() && head_dim % kv_block != 0) {
+  for (const model::LayerConfig& layer : config.layers) {
+    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+    if (attention == nullptr || !traits(format).has_blocks() || attention->head_dim % kv_block == 0) continue;
     fail(Code::invalid_argument, "a {} KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16",
-         to_string(format), kv_block, head_dim);
+         to_string(format), kv_block, attention->head_dim);
   }
   return format;
 }
@@ -56,7 +58,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
     for (const kernels::KvLayout& buffer : exec::layer_buffers(kind, config, shape)) position += buffer.position_bytes();
     for (const std::uint32_t layer : exec::layers_of(kind, config, shape)) {
       const std::uint32_t seen = kind == exec::MemoryKind::full      ? exec::initial_pages(kind, config, shape) * KV_PAGE
-                                 : kind == exec::MemoryKind::sliding ? config.window(layer)
+                                 : kind == exec::MemoryKind::sliding ? std::min(config.window(layer), shape.context)
                                  : kind == exec::MemoryKind::states  ? std::uint32_t{KV_PAGE}
                                                                      : exec::recurrent_shape(config).window;
       plan.kv_read += position * seen;

@@ -10,9 +10,10 @@ namespace {
 using kernels::ResourceKind;
 
 // The layer's shape with its slots and page tables.
+// A layer that reads the keys and values of another one has those of that one.
 kernels::AttentionShape shape_of(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                  const model::Attention& attention) {
-  const MemoryKind kind = memory_kind_of(context.config, context.sequence.context, layer);
+  const MemoryKind kind = memory_kind_of(context.config, context.sequence.context, attention.kv_source.value_or(layer));
   kernels::AttentionShape shape = attention_shape(context.config, attention, context.sequence);
   shape.slots = slots[kind];
   shape.tables = first_table_entry(kind, context.sequence.context);
@@ -22,30 +23,44 @@ kernels::AttentionShape shape_of(const PassContext& context, const ByKind<std::u
 kernels::AttentionLayer layer_of(const PassContext& context, std::uint32_t layer, const model::Attention& attention) {
   const std::uint32_t positions = context.sequence.context;
   const RopeRows rows = rope_rows(context.config, positions, attention);
-  return {
-      layer, attention.rotates, rows.k, rows.q, attention.window < positions ? attention.window : 0, context.config.block(layer).predicts};
+  return {.index = attention.kv_source.value_or(layer),
+          .rotates = attention.rotates,
+          .k_row = rows.k,
+          .q_row = rows.q,
+          .window = attention.window < positions ? attention.window : 0,
+          .without_first = context.config.block(layer).predicts,
+          .sinks = std::get<model::AttentionWeights>(context.weights.layers[layer].mixer).sinks};
 }
 
 void normalise_qk(PassDispatches& pass, const model::AttentionWeights& weights, const model::Attention& attention,
                   const std::string& label) {
   if (attention.qk_norm == model::QkNorm::none) return;
   const bool heads = attention.qk_norm == model::QkNorm::head;
+  using kernels::ValueNorm;
   pass.append(kernels::head_norm(pass.select(),
                                  {.q_weight = *weights.q_norm,
-                                  .k_weight = *weights.k_norm,
+                                  .k_weight = weights.k_norm.value_or(*weights.q_norm),
                                   .q_parts = heads ? attention.heads : 1,
-                                  .k_parts = heads ? attention.kv_heads : 1,
+                                  .k_parts = attention.kv_source ? 0
+                                             : heads             ? attention.kv_heads
+                                                                 : 1,
                                   .q_length = heads ? attention.head_dim : attention.q_width(),
                                   .k_length = heads ? attention.head_dim : attention.kv_width(),
-                                  .stride = kernels::padded(attention.q_rows() + 2 * attention.kv_width()),
+                                  .stride = kernels::padded(attention.qkv_width()),
                                   .epsilon = pass.config().norm_epsilon,
-                                  .q_step = heads && attention.output_gate ? 2 * attention.head_dim : 0},
+                                  .q_step = heads && attention.output_gate ? 2 * attention.head_dim : 0,
+                                  .values = !attention.value_norm || attention.kv_source ? ValueNorm::none
+                                            : attention.keys_as_values                   ? ValueNorm::keys
+                                                                                         : ValueNorm::own},
                                  pass.spec().bucket, label));
 }
 
 }  // namespace
 
-void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
+namespace {
+
+/// Rotated Q of the rows, and their K and V in the cache, if the layer has its own.
+void append_qkv(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
   const PassContext& context = pass.context();
   const model::LayerWeights& weights = context.weights.layers[layer];
   const auto& own = std::get<model::AttentionWeights>(weights.mixer);
@@ -61,8 +76,14 @@ void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std:
                                   blk + (attention.rotates ? "rope_store" : "store"), pass.spec().tree));
 }
 
+}  // namespace
+
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
+  if (!attention.kv_source) append_qkv(pass, slots, layer, attention);
+}
+
 void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
-  append_store(pass, slots, layer, attention);
+  append_qkv(pass, slots, layer, attention);
   const PassSpec& spec = pass.spec();
   const model::LayerWeights& weights = pass.context().weights.layers[layer];
   const auto& own = std::get<model::AttentionWeights>(weights.mixer);
@@ -82,6 +103,7 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std:
 
 std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                              const model::Attention& attention) {
+  if (attention.kv_source) return {};
   return kernels::move_kv(context.select, shape_of(context, slots, layer, attention), layer, fmt::format("blk.{}.move_kv", layer));
 }
 

@@ -11,9 +11,21 @@ namespace skipstone::exec {
 using kernels::KvLayout;
 using kernels::ResourceKind;
 
+namespace {
+
+/// That of the layers of a kind, whose keys and values are stored alike; without such layers any.
+const model::Attention& attention_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
+  for (std::uint32_t layer = 0; layer < config.block_count(); ++layer) {
+    if (row_of(kind).has_layer(config, shape.context, layer)) return std::get<model::Attention>(config.block(layer).mixer);
+  }
+  return config.attention();
+}
+
+}  // namespace
+
 std::vector<KvLayout> layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
   if (kind == MemoryKind::full || kind == MemoryKind::sliding) {
-    const kernels::AttentionShape attention = attention_shape(config, shape);
+    const kernels::AttentionShape attention = attention_shape(config, attention_of(kind, config, shape), shape);
     std::vector<KvLayout> buffers{attention.cache(ResourceKind::k_cache), attention.cache(ResourceKind::v_cache)};
     for (KvLayout& buffer : buffers) buffer.slots = 0;
     return buffers;

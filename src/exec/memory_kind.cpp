@@ -17,13 +17,16 @@ std::uint32_t largest_window(const model::Config& config, std::uint32_t context)
   return window;
 }
 
-bool has_attention(const model::Config& config, std::uint32_t layer) {
-  return std::holds_alternative<model::Attention>(config.block(layer).mixer);
+bool stores_keys(const model::Config& config, std::uint32_t layer) {
+  const auto* attention = std::get_if<model::Attention>(&config.block(layer).mixer);
+  return attention != nullptr && !attention->kv_source;
 }
 bool is_full(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
-  return has_attention(config, layer) && !config.has_window(layer, context);
+  return stores_keys(config, layer) && !config.has_window(layer, context);
 }
-bool is_sliding(const model::Config& config, std::uint32_t context, std::uint32_t layer) { return config.has_window(layer, context); }
+bool is_sliding(const model::Config& config, std::uint32_t context, std::uint32_t layer) {
+  return stores_keys(config, layer) && config.has_window(layer, context);
+}
 // Those of a head are the hidden states that it reads.
 bool has_records(const model::Config& config, std::uint32_t, std::uint32_t layer) {
   return config.block(layer).predicts || is_recurrent(config.block(layer).mixer);

@@ -74,8 +74,16 @@ void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::
   const std::string blk = fmt::format("blk.{}.", layer);
   const auto [x, norm] = pass.normalise_ffn(weights.ffn_norm, blk + "ffn_norm");
   append_activations(pass, own, mlp, {x, norm, blk + "ffn_", blk});
-  pass.add_to_residual(
-      {own.down, {ResourceKind::activated}, own.down_bias, weights.ffn_post_norm, blk + "ffn_down", blk + "post_ffw_norm"});
+  const kernels::Resource sum{ResourceKind::gate_up};
+  pass.add_to_residual({own.down,
+                        {ResourceKind::activated},
+                        own.down_bias,
+                        weights.ffn_post_norm,
+                        blk + "ffn_down",
+                        blk + "post_ffw_norm",
+                        weights.token_addition ? std::optional(sum) : std::nullopt,
+                        weights.token_addition ? std::nullopt : weights.output_scale});
+  if (weights.token_addition) append_token_addition(pass, layer, sum);
 }
 
 }  // namespace skipstone::exec

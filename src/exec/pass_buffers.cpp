@@ -17,11 +17,7 @@ using Kind = kernels::ResourceKind;
 /// What the sizes of buffers depend on.
 struct Dimensions {
   Dimensions(const model::Config& c, const SequenceShape& s)
-      : config(c),
-        shape(s),
-        attention(attention_shape(c, s)),
-        recurrent(recurrent_shape(c)),
-        output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
+      : config(c), shape(s), recurrent(recurrent_shape(c)), output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
 
   /// The experts of the layers that have them; sizes of 0 if none has.
   model::Experts experts() const { return config.experts() == nullptr ? model::Experts() : *config.experts(); }
@@ -36,7 +32,6 @@ struct Dimensions {
 
   const model::Config& config;
   const SequenceShape& shape;
-  kernels::AttentionShape attention;
   RecurrentShape recurrent;
   std::uint64_t output_rows;  ///< only the device with the head has an output
 };
@@ -44,11 +39,19 @@ struct Dimensions {
 /// Of a row before the matrix that a head for multi-token prediction begins with.
 std::uint32_t prediction_input(const Dimensions& d) { return d.config.prediction_layers.empty() ? 0 : 2 * d.config.width; }
 
+/// Of a row, of all layers.
+std::uint32_t token_inputs(const Dimensions& d) { return d.config.token_input() * d.config.layer_count(); }
+
+/// Also rows of the residual stream between two additions of a layer, and projections for all layers.
+std::uint64_t gate_up(const Dimensions& d) {
+  const std::uint32_t of_tokens = token_inputs(d) == 0 ? 0 : std::max(token_inputs(d), d.config.width);
+  return d.rows_of(std::max({2 * d.config.ffn(), prediction_input(d), of_tokens}));
+}
+
 /// The widest rows that matrices multiply, in half precision.
 std::uint64_t half_rows(const Dimensions& d) {
-  const std::uint64_t widest =
-      padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn(), d.recurrent.output, d.experts().latent,
-                       prediction_input(d)}));
+  const std::uint64_t widest = padded(std::max({d.config.width, d.config.q_width(), d.config.ffn(), d.recurrent.output, d.experts().latent,
+                                                prediction_input(d), d.config.token_input()}));
   return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
 }
 
@@ -92,12 +95,13 @@ constexpr Buffer table[] = {
     {Kind::residual, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }, 2},
     {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }},
     {Kind::kept, activations, [](const Dimensions& d) { return std::uint64_t{STEP_VERIFY_ROWS} * padded(d.config.width) * sizeof(float); }},
-    {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
-    {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
-    {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.attention.qkv_width(), d.recurrent.input)); }},
+    {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
+    {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
+    {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.config.qkv_width(), d.recurrent.input)); }},
     {Kind::recurrent, activations, [](const Dimensions& d) { return d.rows_of(d.recurrent.output); }},
-    {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(std::max(2 * d.config.ffn(), prediction_input(d))); }},
-    {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn()); }},
+    {Kind::gate_up, activations, gate_up},
+    {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.config.ffn(), d.config.token_input())); }},
+    {Kind::token_inputs, activations, [](const Dimensions& d) { return d.rows_of(token_inputs(d)); }},
     {Kind::router_logits, activations, [](const Dimensions& d) { return d.experts().used == 0 ? 0 : d.rows_of(d.experts().logits()); }},
     {Kind::expert_choices, activations, [](const Dimensions& d) { return std::uint64_t{STEP_MAX_ROWS} * d.experts().used * 8; }},
     {Kind::expert_groups, activations, expert_groups},
@@ -107,7 +111,7 @@ constexpr Buffer table[] = {
     {Kind::expert_outputs, activations, [](const Dimensions& d) { return d.slots_of(d.expert_width()); }},
     {Kind::shared_outputs, activations, [](const Dimensions& d) { return d.experts().shared_width == 0 ? 0 : d.rows_of(d.config.width); }},
     {Kind::half_rows, activations, half_rows},
-    {Kind::attention_partial, activations, [](const Dimensions& d) { return d.attention.partial_bytes(STEP_VERIFY_ROWS); }},
+    {Kind::attention_partial, activations, [](const Dimensions& d) { return partial_bytes(d.config, d.shape); }},
     {Kind::logits, activations, [](const Dimensions& d) { return d.logits(); }},
     {Kind::argmax_partial, activations, argmax_partial},
     {Kind::candidate_groups, activations,
@@ -118,8 +122,7 @@ constexpr Buffer table[] = {
     // Of all attention sublayers, then of all MLPs.
     {Kind::cosines, activations,
      [](const Dimensions& d) { return std::uint64_t{2} * d.config.layer_count() * STEP_MAX_ROWS * sizeof(float); }},
-    {Kind::rope_table, activations,
-     [](const Dimensions& d) { return rope_table_rows(d.config, d.shape.context) * sizeof(float) * d.config.rope_dim; }},
+    {Kind::rope_table, activations, [](const Dimensions& d) { return rope_table_floats(d.config, d.shape.context) * sizeof(float); }},
     {Kind::state, host_writes, state, 1, false},
     {Kind::round, host_writes, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundState); }, 1, false},
     {Kind::candidate_requests, host_writes, verified_rows<abi::CandidateRequest>, 1, false},

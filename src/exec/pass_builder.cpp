@@ -65,17 +65,22 @@ class Pass {
 
  private:
   void start() {
-    if (spec_.layers.begin > 0) {
-      pass_.set_residual({ResourceKind::kept});
-    } else {
-      pass_.append(kernels::embed(context_.select, context_.weights.embedding, spec_.bucket, pass_.residual(),
-                                  context_.config.embedding_scale, "embed"));
+    const bool from_kept = spec_.layers.begin > 0, token_inputs = context_.weights.token_inputs && !spec_.kv_only;
+    if (from_kept) pass_.set_residual({ResourceKind::kept});
+    const Resource embeddings = from_kept ? pass_.other_residual() : pass_.residual();
+    if (!from_kept || token_inputs) {
+      pass_.append(
+          kernels::embed(context_.select, context_.weights.embedding, spec_.bucket, embeddings, context_.config.embedding_scale, "embed"));
     }
+    if (token_inputs) append_token_inputs(pass_, embeddings);
   }
 
   void append_layer(std::uint32_t layer) {
     const model::LayerConfig& config = context_.config.layers[layer];
     if (spec_.kv_only) return std::visit([&](const auto& mixer) { append_store(pass_, slots_, layer, mixer); }, config.mixer);
+    if (!spec_.layers.runs_attention(layer) && context_.config.has_readers(layer, spec_.layers.end)) {
+      std::visit([&](const auto& mixer) { append_store(pass_, slots_, layer, mixer); }, config.mixer);
+    }
     if (spec_.layers.runs_attention(layer)) {
       if (config.parallel) pass_.set_layer_input(pass_.residual());
       std::visit([&](const auto& mixer) { append_mixer(pass_, slots_, layer, mixer); }, config.mixer);
@@ -151,7 +156,7 @@ class Pass {
 
 std::uint32_t SequenceShape::chunk_for(const model::Config& config, std::uint32_t context) {
   SequenceShape shape{.context = context};
-  while (attention_shape(config, shape).partial_bytes(STEP_VERIFY_ROWS) > (std::uint64_t{32} << 20) && shape.chunk < 1024) shape.chunk *= 2;
+  while (partial_bytes(config, shape) > (std::uint64_t{32} << 20) && shape.chunk < 1024) shape.chunk *= 2;
   return shape.chunk;
 }
 
@@ -160,7 +165,7 @@ kernels::AttentionShape attention_shape(const model::Config& config, const model
   shape.heads = attention.heads;
   shape.kv_heads = attention.kv_heads;
   shape.head_dim = attention.head_dim;
-  shape.rope_dim = config.rope_dim;
+  shape.rope_dim = config.rope_dim_of(attention);
   shape.context = sequence.context;
   shape.chunk = sequence.chunk;
   shape.kv_format = sequence.kv_format;
@@ -168,11 +173,21 @@ kernels::AttentionShape attention_shape(const model::Config& config, const model
   shape.scale = attention.scale;
   shape.softcap = attention.softcap;
   shape.output_gate = attention.output_gate;
+  shape.queries_alone = attention.kv_source.has_value();
   return shape;
 }
 
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence) {
   return attention_shape(config, config.attention(), sequence);
+}
+
+std::uint64_t partial_bytes(const model::Config& config, const SequenceShape& sequence) {
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < config.block_count(); ++i) {
+    const auto* attention = std::get_if<model::Attention>(&config.block(i).mixer);
+    if (attention != nullptr) most = std::max(most, attention_shape(config, *attention, sequence).partial_bytes(STEP_VERIFY_ROWS));
+  }
+  return most;
 }
 
 namespace {
@@ -234,6 +249,18 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
                          const kernels::Selector& select)
     : context_{config, weights, select, sequence}, begin_(sequence.begin), end_(sequence.end_of(config.layer_count())) {
   if (const char* missing = missing_on_devices(config)) fail(Code::unsupported, "models with {} do not run on devices yet", missing);
+  if (config.token_input() != 0 && sequence.is_part_of(config.layer_count())) {
+    fail(Code::unsupported, "a model with per-layer embeddings runs on one device alone; take one with --device");
+  }
+  for (std::uint32_t layer = begin_; layer < end_; ++layer) {
+    const auto* attention = std::get_if<model::Attention>(&config.layers[layer].mixer);
+    if (attention == nullptr || !attention->kv_source || *attention->kv_source >= begin_) continue;
+    fail(Code::unsupported,
+         "layer {} reads the keys and values of layer {}, so that a device must have both; a device cannot begin with layer {}, but with "
+         "one "
+         "up to layer {}",
+         layer, *attention->kv_source, begin_, *attention->kv_source);
+  }
 }
 
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) {
@@ -249,8 +276,15 @@ StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) 
 }
 
 std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
-  const model::Attention& attention = context_.config.attention();
-  return attention.heads / context_.select.attention(attention.group(), attention.head_dim, context_.sequence.chunk, bucket).heads;
+  std::uint32_t most = 0;
+  for (std::uint32_t i = 0; i < context_.config.block_count(); ++i) {
+    const auto* attention = std::get_if<model::Attention>(&context_.config.block(i).mixer);
+    if (attention == nullptr) continue;
+    const kernels::AttentionChoice choice =
+        context_.select.attention(attention->group(), attention->head_dim, context_.sequence.chunk, bucket);
+    most = std::max(most, attention->heads / choice.heads);
+  }
+  return most;
 }
 
 Plan PassBuilder::build(const PassSpec& spec, const ByKind<std::uint32_t>& slots) const {

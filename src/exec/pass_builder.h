@@ -30,8 +30,10 @@ struct SequenceShape {
 
 /// Of a layer; without its slots and page tables, which differ between full and sliding-window layers.
 kernels::AttentionShape attention_shape(const model::Config& config, const model::Attention& attention, const SequenceShape& sequence);
-/// Of all layers: their heads, and so their caches, are alike.
+/// Of the first layer with attention.
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
+/// The most bytes that partial results of attention to the chunks of a context take in a layer.
+std::uint64_t partial_bytes(const model::Config& config, const SequenceShape& sequence);
 
 /// Of the recurrent layers of a model, which are alike: floats of a row of what their input matrix gives, of a record, and of a row before
 /// their output matrix; positions that a row sees, its own included; floats of a slot of a layer's state, if it has one. All are 0 without
@@ -86,7 +88,8 @@ class PassBuilder {
   Plan build(const PassSpec& spec, const ByKind<std::uint32_t>& slots = {}) const;
   /// Moves K and V of an accepted path in every layer (shaders/move_kv.comp).
   std::vector<kernels::Dispatch> build_move(const ByKind<std::uint32_t>& slots = {}) const;
-  /// y of the indirect attention dispatch of passes with this bucket, which the host writes into the state.
+  /// y of the indirect attention dispatch of passes with this bucket, which the host writes into the state: that of the layers where it is
+  /// largest; elsewhere workgroups past the last head end at once.
   std::uint32_t attention_groups(std::uint32_t bucket) const;
   std::uint32_t begin() const { return begin_; }
   std::uint32_t end() const { return end_; }

@@ -62,7 +62,7 @@ void PassDispatches::normalise(Resource x, const model::NormWeights& norm, std::
 
 void PassDispatches::add_to_residual(const Addition& addition) {
   const model::Config& c = config();
-  const auto& [matrix, x, bias, norm, label, norm_label] = addition;
+  const auto& [matrix, x, bias, norm, label, norm_label, out, scale] = addition;
   if (!norm) {
     multiply(matrix, x, other_residual(), {.bias_tensor = bias, .residual = residual(), .scale = c.residual_scale}, label);
     return;
@@ -70,14 +70,15 @@ void PassDispatches::add_to_residual(const Addition& addition) {
   multiply(matrix, x, {ResourceKind::normed}, {.bias_tensor = bias}, label);
   append(kernels::norm(select(),
                        {.x = {ResourceKind::normed},
-                        .out = other_residual(),
+                        .out = out.value_or(other_residual()),
                         .weight = norm->weight,
                         .bias = norm->bias,
                         .centred = norm->centred,
                         .residual = residual(),
                         .n = c.width,
                         .epsilon = c.norm_epsilon,
-                        .scale = c.residual_scale},
+                        .scale = c.residual_scale,
+                        .output_scale = scale},
                        spec_.bucket, norm_label));
 }
 

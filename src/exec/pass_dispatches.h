@@ -55,6 +55,8 @@ class PassDispatches {
     std::optional<std::uint32_t> bias;
     const std::optional<model::NormWeights>& norm;
     std::string label, norm_label;
+    std::optional<kernels::Resource> out = {};  ///< instead of other_residual(); where there is a norm
+    std::optional<std::uint32_t> scale = {};    ///< tensor of one number, which multiplies the sum; where there is a norm
   };
   /// other_residual() becomes residual() and the addition.
   void add_to_residual(const Addition& addition);
@@ -123,6 +125,11 @@ void store_hidden_states(PassDispatches& pass);
 void store_for_head(PassDispatches& pass, const ByKind<std::uint32_t>& slots);
 /// The head up to its last norm, which follows in the output.
 void append_head(PassDispatches& pass, const ByKind<std::uint32_t>& slots);
+
+/// What each token gives each layer (Config::token_input), from the embeddings of the rows; before the first layer.
+void append_token_inputs(PassDispatches& pass, kernels::Resource embeddings);
+/// The addition that these gate, to `x`, the residual stream after the feed-forward network; other_residual() has the sum.
+void append_token_addition(PassDispatches& pass, std::uint32_t layer, kernels::Resource x);
 
 /// The feed-forward network; other_residual() has its output.
 void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Mlp& mlp);

@@ -14,11 +14,11 @@ struct RopeRows {
 };
 RopeRows rope_rows(const model::Config& config, std::uint32_t context, const model::Attention& attention);
 
-/// Rows of the buffer: `context` for each table that the model needs.
-std::uint32_t rope_table_rows(const model::Config& config, std::uint32_t context);
+/// Floats of the buffer.
+std::uint64_t rope_table_floats(const model::Config& config, std::uint32_t context);
 
-/// [rows][rope_dim / 2] of (cos, sin), times the model's factor: the table of all layers; if some layers rotate by another base, theirs; if
-/// Q grows with its position (Config::temperature), Q's.
+/// Tables of [context][rotating dimensions / 2] (cos, sin), times the model's factor: that of all layers; if some layers rotate by another
+/// base, theirs, from one of its rows on; if Q grows with its position (Config::temperature), Q's.
 std::vector<float> rope_table(const model::Config& config, std::uint32_t context);
 
 }  // namespace skipstone::exec

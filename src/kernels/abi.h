@@ -42,6 +42,8 @@
 #include "abi/step_state.h"
 #include "abi/store_record.h"
 #include "abi/swiglu.h"
+#include "abi/token_gate.h"
+#include "abi/token_inputs.h"
 // After step_state.h.
 #include "abi/round.h"
 
@@ -65,6 +67,8 @@ using uint = std::uint32_t;
 SK_KERNEL_ABI(Embed, EMBED)
 SK_KERNEL_ABI(HeadNorm, HEAD_NORM)
 SK_KERNEL_ABI(StoreRecord, STORE_RECORD)
+SK_KERNEL_ABI(TokenInputs, TOKEN_INPUTS)
+SK_KERNEL_ABI(TokenGate, TOKEN_GATE)
 SK_KERNEL_ABI(PredictionInput, PREDICTION_INPUT)
 SK_KERNEL_ABI(RmsNorm, RMS_NORM)
 SK_KERNEL_ABI(Norm, NORM)

@@ -16,18 +16,23 @@ float attention_scale(const AttentionShape& shape) {
   return shape.scale > 0.0f ? shape.scale : 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
-/// The last `optional` constants are for attention features of few models; if all are 0 they are left to the shader's defaults.
+/// The last `optional` constants are for attention features of few models; those after the last that is not 0 are left to the shader's
+/// defaults.
 template <typename Spec>
 std::vector<std::uint32_t> attention_words(const Spec& spec, std::size_t optional) {
   std::vector<std::uint32_t> all = words(spec);
-  const auto first = all.end() - static_cast<std::ptrdiff_t>(optional);
-  if (std::all_of(first, all.end(), [](std::uint32_t value) { return value == 0; })) all.erase(first, all.end());
+  for (; optional > 0 && all.back() == 0; --optional) all.pop_back();
   return all;
 }
 
 /// WINDOWED of shaders/lib/keys.glsl.
 std::uint32_t sliding(const AttentionLayer& layer) { return (layer.window > 0 ? 1u : 0u) | (layer.without_first ? 2u : 0u); }
 std::uint32_t capped(const AttentionShape& shape) { return shape.softcap > 0.0f ? 1 : 0; }
+std::uint32_t sunk(const AttentionLayer& layer) { return layer.sinks ? 1 : 0; }
+/// Without sinks a kernel reads none, but its binding needs a buffer.
+Operand sinks_of(const AttentionLayer& layer) {
+  return {layer.sinks ? Resource{ResourceKind::weight, *layer.sinks} : Resource{ResourceKind::state}, Access::read};
+}
 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
 
@@ -61,6 +66,7 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
 
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                     const std::string& label, bool tree) {
+  const std::uint32_t kv_heads = shape.queries_alone ? 0 : shape.kv_heads;
   const std::uint32_t rounds = select.tuning().texels ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
   d.kernel = select.tuning().texels
@@ -75,11 +81,10 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer.index}, Access::read_write},
                 {{ResourceKind::v_cache, layer.index}, Access::read_write}};
-  d.push =
-      bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
-                               q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables, shape.q_step()});
-  const std::uint32_t invocations =
-      shape.heads * shape.head_dim / 4 + stores(shape.cache(ResourceKind::k_cache)) + stores(shape.cache(ResourceKind::v_cache));
+  d.push = bytes(abi::RopeStorePush{shape.heads, kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
+                                    q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables, shape.q_step()});
+  std::uint32_t invocations = shape.heads * shape.head_dim / 4;
+  if (!shape.queries_alone) invocations += stores(shape.cache(ResourceKind::k_cache)) + stores(shape.cache(ResourceKind::v_cache));
   d.groups = {(invocations + select.tuning().lanes * rounds - 1) / (select.tuning().lanes * rounds), rows, 1};
   d.label = label;
   return d;
@@ -92,14 +97,16 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = variant_for(shape.kv_format, {KernelId::attention_serial, KernelId::attention_serial_q8_0, KernelId::attention_serial_blocks});
-  d.constants = attention_words(abi::AttentionSerialSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
-                                                         static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape)},
-                                2);
+  d.constants =
+      attention_words(abi::AttentionSerialSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
+                                               static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape), sunk(layer)},
+                      3);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
-                {{ResourceKind::attended}, Access::write}};
+                {{ResourceKind::attended}, Access::write},
+                sinks_of(layer)};
   d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap,
                                           layer.window, shape.tables});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
@@ -133,9 +140,11 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   Dispatch merge;
   merge.kernel = KernelId::attention_merge;
   merge.constants = attention_words(
-      abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys), sliding(layer)}, 1);
-  merge.operands = {
-      {{ResourceKind::attention_partial}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::attended}, Access::write}};
+      abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys), sliding(layer), sunk(layer)}, 2);
+  merge.operands = {{{ResourceKind::attention_partial}, Access::read},
+                    {{ResourceKind::state}, Access::read},
+                    {{ResourceKind::attended}, Access::write},
+                    sinks_of(layer)};
   merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks(), layer.window});
   merge.groups = {shape.heads, rows, 1};
   merge.label = label + ".merge";
@@ -187,13 +196,14 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                                {KernelId::attention_prefill, KernelId::attention_prefill_q8_0, KernelId::attention_prefill_blocks});
   const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.tuning().lanes / split;
   d.constants = attention_words(abi::AttentionPrefillSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.head_dim,
-                                                          split, sliding(layer), capped(shape)},
-                                2);
+                                                          split, sliding(layer), capped(shape), sunk(layer)},
+                                3);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
-                {{ResourceKind::attended}, Access::write}};
+                {{ResourceKind::attended}, Access::write},
+                sinks_of(layer)};
   d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap,
                                            layer.window, shape.tables});
   d.groups = {(rows + rows_of_group - 1) / rows_of_group, shape.heads, 1};

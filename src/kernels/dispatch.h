@@ -38,6 +38,7 @@ enum class ResourceKind : std::uint8_t {
   expert_activated,
   expert_outputs,  ///< by slot
   shared_outputs,  ///< of the shared expert, by row
+  token_inputs,    ///< what each token gives each layer (per-layer embeddings)
   half_rows,       ///< a matrix product's x in half precision, on its way into the tiles
   attention_partial,
   logits,

@@ -25,16 +25,14 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
 Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::norm;
-  d.constants = words(abi::NormSpec{select.tuning().wide_lanes,
-                                    norm.bias      ? NORM_BIASED
-                                    : norm.centred ? NORM_CENTRED
-                                                   : NORM_RMS,
-                                    norm.residual ? 1u : 0u});
+  const std::uint32_t kind = norm.bias ? NORM_BIASED : norm.centred ? NORM_CENTRED : NORM_RMS;
+  d.constants = words(abi::NormSpec{select.tuning().wide_lanes, kind, norm.residual ? 1u : 0u, norm.output_scale ? 1u : 0u});
+  if (!norm.output_scale) d.constants.pop_back();  // the shader's own
   d.operands = {{norm.x, Access::read},
                 {{ResourceKind::weight, norm.weight}, Access::read},
                 {norm.out, Access::write},
                 {{ResourceKind::state}, Access::read},
-                {{ResourceKind::weight, norm.bias.value_or(norm.weight)}, Access::read},
+                {{ResourceKind::weight, norm.bias.value_or(norm.output_scale.value_or(norm.weight))}, Access::read},
                 {norm.residual.value_or(norm.x), Access::read}};
   d.push = bytes(abi::NormPush{norm.n, padded(norm.n), norm.epsilon, norm.last_row ? 1u : 0u, norm.scale});
   d.groups = {norm.last_row ? 1 : rows, 1, 1};
@@ -42,16 +40,21 @@ Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, cons
   return d;
 }
 
+static_assert(static_cast<std::uint32_t>(ValueNorm::none) == HEAD_NORM_NO_VALUES &&
+              static_cast<std::uint32_t>(ValueNorm::own) == HEAD_NORM_OWN_VALUES &&
+              static_cast<std::uint32_t>(ValueNorm::keys) == HEAD_NORM_KEYS_AS_VALUES);
+
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::head_norm;
-  d.constants = words(abi::HeadNormSpec{select.tuning().lanes});
+  d.constants = words(abi::HeadNormSpec{select.tuning().lanes, static_cast<std::uint32_t>(norm.values)});
+  if (norm.values == ValueNorm::none) d.constants.pop_back();  // the shader's own
   d.operands = {{{ResourceKind::qkv}, Access::read_write},
                 {{ResourceKind::weight, norm.q_weight}, Access::read},
                 {{ResourceKind::weight, norm.k_weight}, Access::read}};
   d.push = bytes(abi::HeadNormPush{norm.q_parts, norm.q_step != 0 ? norm.q_step : norm.q_length, norm.q_length, norm.k_length, norm.stride,
-                                   norm.epsilon});
-  d.groups = {norm.q_parts + norm.k_parts, rows, 1};
+                                   norm.epsilon, norm.k_parts});
+  d.groups = {norm.q_parts + norm.k_parts * (norm.values == ValueNorm::own ? 2 : 1), rows, 1};
   d.label = label;
   return d;
 }
@@ -110,6 +113,30 @@ Dispatch store_record(const Selector& select, Resource x, std::uint32_t n, const
   d.operands = {{x, Access::read}, {{ResourceKind::records, records.layer}, Access::read_write}, {{ResourceKind::state}, Access::read}};
   d.push = bytes(abi::StoreRecordPush{n, padded(n), records.width, records.tables});
   d.groups = {(n + select.tuning().lanes - 1) / select.tuning().lanes, rows, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch token_inputs(const Selector& select, const TokenInputs& inputs, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::token_inputs;
+  d.constants = words(abi::TokenInputsSpec{select.tuning().lanes});
+  d.operands = {{{ResourceKind::token_inputs}, Access::read_write},
+                {inputs.projections, Access::read},
+                {{ResourceKind::weight, inputs.weight}, Access::read}};
+  d.push = bytes(abi::TokenInputsPush{inputs.n, padded(inputs.layers * inputs.n), inputs.epsilon});
+  d.groups = {inputs.layers, rows, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch token_gate(const Selector& select, Resource x, const TokenGate& gate, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::token_gate;
+  d.constants = words(abi::TokenGateSpec{select.tuning().lanes});
+  d.operands = {{x, Access::read_write}, {{ResourceKind::token_inputs}, Access::read}};
+  d.push = bytes(abi::TokenGatePush{gate.n, padded(gate.n), gate.first, padded(gate.width)});
+  d.groups = {(gate.n + select.tuning().lanes - 1) / select.tuning().lanes, rows, 1};
   d.label = label;
   return d;
 }

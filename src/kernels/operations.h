@@ -56,17 +56,21 @@ struct Norm {
   std::optional<Resource> residual{};  ///< may not be `out`
   std::uint32_t n = 0;
   float epsilon = 0.0f, scale = 1.0f;
-  bool last_row = false;  ///< as of rms_norm
+  bool last_row = false;                           ///< as of rms_norm
+  std::optional<std::uint32_t> output_scale = {};  ///< tensor of one number, which multiplies all of it; not beside a bias
 };
 Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label);
 
 /// Q and K in qkv, RMS-normalised in place by parts (heads, or all of Q and all of K): q_parts of q_length floats, then k_parts of
 /// k_length; `stride` floats from row to row.
+/// V, after K: as it is, k_parts parts of its own normalised without a weight, or what that makes of K.
+enum class ValueNorm : std::uint32_t { none, own, keys };
 struct HeadNorm {
   std::uint32_t q_weight = 0, k_weight = 0;  ///< tensors
   std::uint32_t q_parts = 0, k_parts = 0, q_length = 0, k_length = 0, stride = 0;
   float epsilon = 0.0f;
   std::uint32_t q_step = 0;  ///< floats from a part of Q to the next one; 0: q_length
+  ValueNorm values = ValueNorm::none;
 };
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label);
 
@@ -147,12 +151,13 @@ struct AttentionShape {
   std::uint32_t tables = 0;  ///< first entry of the layer's page tables
   KvFormats kv_format = KvFormat::f16;
   bool rope_halves = false;
-  bool output_gate = false;  ///< in qkv each head of Q is followed by as many gates of its output
-  float scale = 0.0f;        ///< of scores; 0: 1 / sqrt(head_dim)
-  float softcap = 0.0f;      ///< that scores are kept below; 0: none
+  bool output_gate = false;    ///< in qkv each head of Q is followed by as many gates of its output
+  bool queries_alone = false;  ///< qkv has no K and V: the cache is another layer's, and nothing is stored
+  float scale = 0.0f;          ///< of scores; 0: 1 / sqrt(head_dim)
+  float softcap = 0.0f;        ///< that scores are kept below; 0: none
   std::uint32_t group() const { return heads / kv_heads; }
   std::uint32_t q_step() const { return output_gate ? 2 * head_dim : head_dim; }  ///< from a head of Q to the next one in qkv
-  std::uint32_t qkv_width() const { return heads * q_step() + 2 * kv_heads * head_dim; }
+  std::uint32_t qkv_width() const { return heads * q_step() + (queries_alone ? 0 : 2 * kv_heads * head_dim); }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
@@ -171,10 +176,11 @@ enum class Keys : std::uint32_t { text, tree, window };
 /// Attention parameters that differ between layers.
 struct AttentionLayer {
   std::uint32_t index = 0;
-  bool rotates = true;                 ///< false: Q and K are not rotated
-  std::uint32_t k_row = 0, q_row = 0;  ///< of the rotary table, for position 0
-  std::uint32_t window = 0;            ///< keys that a row sees; 0: all
-  bool without_first = false;          ///< the text's first position has no keys
+  bool rotates = true;                   ///< false: Q and K are not rotated
+  std::uint32_t k_row = 0, q_row = 0;    ///< of the rotary table, for position 0
+  std::uint32_t window = 0;              ///< keys that a row sees; 0: all
+  bool without_first = false;            ///< the text's first position has no keys
+  std::optional<std::uint32_t> sinks{};  ///< tensor: of each head a logit that joins its softmax and has no value
 };
 /// `tree`: rows follow their parents, not each other.
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
@@ -293,6 +299,20 @@ struct PredictionInput {
 };
 /// `tree`: rows follow their parents, not each other.
 Dispatch prediction_input(const Selector& select, const PredictionInput& input, std::uint32_t rows, const std::string& label, bool tree);
+
+/// What each token gives the layers, in token_inputs: (norm(projections) + what is there) / sqrt(2), by parts of n floats for each layer.
+struct TokenInputs {
+  Resource projections;
+  std::uint32_t weight = 0;  ///< tensor
+  std::uint32_t n = 0, layers = 0;
+  float epsilon = 0.0f;
+};
+Dispatch token_inputs(const Selector& select, const TokenInputs& inputs, std::uint32_t rows, const std::string& label);
+/// rows = gelu(rows) * a layer's token_inputs: n floats from `first` on, of `width`.
+struct TokenGate {
+  std::uint32_t n = 0, first = 0, width = 0;
+};
+Dispatch token_gate(const Selector& select, Resource x, const TokenGate& gate, std::uint32_t rows, const std::string& label);
 
 /// Copies the pass's real rows of `x` (n floats each) to the saved hidden states, from the state's `kept` on.
 Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label);

@@ -92,9 +92,14 @@ struct Architecture {
   LayerConfig layer{};                    ///< common to all layers; files add widths and scales, and set_positions() windows and rotation
   std::uint8_t honours = 0;               ///< Honours
   Biases biases = Biases::optional;       ///< those that a file must have
+  float score_scale = 0.0f;               ///< of the products of Q and K, which no key says; 0: 1 / sqrt(head size)
+  bool token_inputs = false;              ///< files may have per-layer embeddings
+  bool window_heads = false;              ///< layers with a sliding window have heads of their own (read_window_heads)
   std::uint32_t unrotated_every = 0;      ///< every n-th layer does not rotate; 0: all do
   std::uint32_t full_every = 0;           ///< of sliding-window layers every n-th is full instead; 0: as the file says, else none
   float local_rope_base = 0.0f;           ///< above 0: sliding-window layers rotate by rope.freq_base_swa, this if absent
+  bool whole_yarn_pairs = true;           ///< where files do not say it: YaRN's two limits are rounded outwards to whole pairs
+  bool optional_qk_norm = false;          ///< files may lack the norms of Q and K
   bool unscaled_windows = false;          ///< only full layers scale positions
   bool unrotated_full = false;            ///< where some layers have a sliding window, full layers do not rotate
   bool scaled_embedding = false;          ///< embeddings are multiplied by sqrt(width)

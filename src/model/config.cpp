@@ -85,7 +85,7 @@ void set_scores(Config& config, float scale, float softcap) {
 void read_scales(const Keys& keys, Config& config) {
   const Architecture& family = *config.family;
   const Attention& attention = config.attention();
-  float score_scale = 0.0f, score_softcap = 0.0f;
+  float score_scale = family.score_scale, score_softcap = 0.0f;
   if (family.scaled_embedding) config.embedding_scale = std::sqrt(static_cast<float>(config.width));
   if (family.width_scaled_layers == config.layers.size()) {
     score_scale = 1.0f / std::sqrt(static_cast<float>(config.width) / static_cast<float>(attention.heads));
@@ -222,6 +222,44 @@ const Attention& Config::attention() const {
   return std::get<Attention>(std::ranges::find_if(layers, has_attention)->mixer);
 }
 
+namespace {
+
+/// Calls `visit(attention)` for each block that has one.
+template <typename Visit>
+void for_each_attention(const Config& config, const Visit& visit) {
+  for (std::uint32_t i = 0; i < config.block_count(); ++i) {
+    if (const auto* attention = std::get_if<Attention>(&config.block(i).mixer)) visit(*attention);
+  }
+}
+
+}  // namespace
+
+bool Config::windows_have_own_heads() const {
+  const Attention *sliding = nullptr, *full = nullptr;
+  for_each_attention(*this, [&](const Attention& attention) { (attention.window != 0 ? sliding : full) = &attention; });
+  return sliding != nullptr && full != nullptr && !sliding->stores_like(*full);
+}
+
+std::uint32_t Config::q_width() const {
+  std::uint32_t most = 0;
+  for_each_attention(*this, [&](const Attention& attention) { most = std::max(most, attention.q_width()); });
+  return most;
+}
+
+std::uint32_t Config::qkv_width() const {
+  std::uint32_t most = 0;
+  for_each_attention(*this, [&](const Attention& attention) { most = std::max(most, attention.qkv_width()); });
+  return most;
+}
+
+bool Config::has_readers(std::uint32_t layer, std::uint32_t end) const {
+  for (std::uint32_t reader = layer + 1; reader < std::min(end, layer_count()); ++reader) {
+    const auto* attention = std::get_if<Attention>(&layers[reader].mixer);
+    if (attention != nullptr && attention->kv_source == layer) return true;
+  }
+  return false;
+}
+
 std::uint32_t Config::ffn() const {
   std::uint32_t most = 0;
   for (std::uint32_t i = 0; i < block_count(); ++i) {
@@ -264,6 +302,7 @@ Config Config::from(const gguf::File& file) {
   drop_missing_heads(file, config);
   read_rope(keys, config);
   read_windows(keys, config);
+  read_window_heads(keys, config);
   read_scales(keys, config);
   set_heads(keys, config);
   refuse_other_computations(keys, config);

@@ -21,7 +21,8 @@ namespace skipstone::model {
 // Limits of a shape: far above any model in the field and low enough that no product of two of them overflows 64 bits (or q_width 32).
 inline constexpr std::uint32_t most_layers = 256;
 inline constexpr std::uint32_t most_heads = 1u << 16;
-inline constexpr std::uint32_t most_head_dim = 256;
+inline constexpr std::uint32_t most_head_dim = 512;
+inline constexpr std::uint32_t most_state_dim = 256;  // of a head of a recurrent layer
 inline constexpr std::uint32_t most_width = 1u << 20;
 inline constexpr std::uint32_t most_ffn = 1u << 22;
 inline constexpr std::uint32_t most_vocabulary = 1u << 24;
@@ -46,8 +47,9 @@ struct Config {
   /// more than `rope_original_context` tokens.
   std::vector<float> rope_factors, rope_factors_long;
   std::uint32_t rope_original_context = 0;
-  float rope_magnitude = 1.0f;   ///< of the rotated dimensions of Q and K: LongRoPE's and YaRN's attention factor
-  float local_rope_base = 0.0f;  ///< of layers with Attention::local_rope, neither scaled nor divided; 0: there are none
+  float rope_magnitude = 1.0f;       ///< of the rotated dimensions of Q and K: LongRoPE's and YaRN's attention factor
+  float local_rope_base = 0.0f;      ///< of layers with Attention::local_rope, neither scaled nor divided; 0: there are none
+  std::uint32_t local_rope_dim = 0;  ///< rotating dimensions of their heads; 0: rope_dim
   float temperature = 0.0f;  ///< Q grows with its position p by 1 + temperature * ln(1 + floor(p / temperature_context)); 0: it does not
   std::uint32_t temperature_context = 0;
   float final_softcap = 0.0f;  ///< c * tanh(x / c) of logits; 0: none
@@ -65,18 +67,32 @@ struct Config {
     return index < layers.size() ? layers[index] : prediction_layers.at(index - layers.size());
   }
   const Attention& attention(std::uint32_t layer) const { return std::get<Attention>(layers.at(layer).mixer); }
-  /// That of the first layer which has one: heads, head size and scales are those of all layers.
+  /// That of the first layer which has one: the number of heads and the scales are those of all layers, and so are KV heads and head size
+  /// unless windows_have_own_heads().
   const Attention& attention() const;
+  /// Whether layers with a sliding window have other KV heads, or heads of another size, than those without.
+  bool windows_have_own_heads() const;
+  /// The widest rows of Q, and of Q, K and V, of all layers.
+  std::uint32_t q_width() const;
+  std::uint32_t qkv_width() const;
+  /// Dimensions of a head that rotate.
+  std::uint32_t rope_dim_of(const Attention& attention) const {
+    return attention.local_rope && local_rope_dim != 0 ? local_rope_dim : rope_dim;
+  }
+  /// LayerConfig::token_input of all layers.
+  std::uint32_t token_input() const { return layers.empty() ? 0 : layers.front().token_input; }
+  /// Whether a layer before `end` reads the keys and values of `layer`, which is another one.
+  bool has_readers(std::uint32_t layer, std::uint32_t end) const;
   /// The widest activations of MLPs and shared experts of all layers.
   std::uint32_t ffn() const;
   /// That of the first layer which has them; nullptr if none has.
   const Experts* experts() const;
   /// Keys that a row of the layer sees; 0: all of the text.
   std::uint32_t window(std::uint32_t layer) const;
-  /// Whether the layer sees less than a full context of `context` tokens.
+  /// Whether the layer sees less than a full context of `context` tokens, or could and has heads of its own.
   bool has_window(std::uint32_t layer, std::uint32_t context) const {
     const std::uint32_t seen = window(layer);
-    return seen > 0 && seen < context;
+    return seen > 0 && (seen < context || windows_have_own_heads());
   }
   /// The factor of Q at `position` besides Attention::scale.
   double temperature_at(std::uint32_t position) const;

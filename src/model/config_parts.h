@@ -161,6 +161,10 @@ void read_rope(const Keys& keys, Config& config);
 /// Which layers have a sliding window, and how they rotate; after `layers` and read_rope().
 void read_windows(const Keys& keys, Config& config);
 
+/// Of families whose layers with a sliding window have heads of their own: their sizes and rotation, which layers have no matrix of V,
+/// which ones read the keys and values of others, and which end with a factor; after read_windows().
+void read_window_heads(const Keys& keys, Config& config);
+
 /// Whether a tensor is of an encoder of images or sound or of its projector, which a file may have beside its language model.
 bool is_of_other_inputs(std::string_view name);
 

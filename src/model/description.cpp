@@ -47,6 +47,8 @@ std::vector<LayerGroup> groups_of(const Config& config, std::uint32_t layers) {
 std::string difference_of(const Attention& attention) {
   std::string text = attention.window != 0 ? fmt::format("window {}", attention.window) : "global";
   if (!attention.rotates) text += " without RoPE";
+  if (attention.keys_as_values) text += " with K as V";
+  if (attention.kv_source) text += fmt::format(" on the keys and values of layer {}", *attention.kv_source);
   return text;
 }
 std::string difference_of(const ShortConv& conv) { return fmt::format("short convolutions of {}", conv.kernel); }
@@ -92,6 +94,8 @@ std::string layers_of(const Config& config) {
 void add_norm(const Attention& attention, List& list) {
   if (attention.qk_norm == QkNorm::head) list.add("QK-norm");
   if (attention.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
+  if (attention.value_norm) list.add("V normalised");
+  if (attention.sinks) list.add("a sink in the softmax of each head");
 }
 const char* function_of(Activation activation) {
   switch (activation) {
@@ -137,6 +141,22 @@ void add_fused(const Mlp& mlp, List& list) {
   if (mlp.fused_gate_up) list.add("gate and up in one matrix");
 }
 
+/// The first layer with attention that has (or has not) the base of layers with a window.
+const Attention* attention_with(const Config& config, bool local_rope) {
+  for (const LayerConfig& layer : config.layers) {
+    const auto* attention = std::get_if<Attention>(&layer.mixer);
+    if (attention != nullptr && attention->local_rope == local_rope) return attention;
+  }
+  return nullptr;
+}
+
+void add_window_heads(const Config& config, List& list) {
+  const Attention *local = attention_with(config, true), *full = attention_with(config, false);
+  if (local == nullptr || full == nullptr || !config.windows_have_own_heads()) return;
+  list.add(fmt::format("{} KV heads of {} in layers with a window", local->kv_heads, local->head_dim));
+  list.add(fmt::format("{} of {} in the others", full->kv_heads, full->head_dim));
+}
+
 std::string sublayers_of(const Config& config) {
   const LayerConfig& layer = config.layers.front();
   const Attention& attention = config.attention();
@@ -144,6 +164,7 @@ std::string sublayers_of(const Config& config) {
   const Mlp* mlp = with_mlp == config.layers.end() ? nullptr : std::get_if<Mlp>(&with_mlp->feedforward);
   List list;
   add_norm(attention, list);
+  add_window_heads(config, list);
   if (layer.norm_after != Norm::none) list.add(layer.norm_before != Norm::none ? "post-norms" : "post-norms and no pre-norms");
   if (layer.norm_before == Norm::layer || layer.norm_after == Norm::layer) list.add("layer norms with a bias");
   if (layer.norm_before == Norm::layer_without_bias) list.add("layer norms without a bias");
@@ -155,6 +176,8 @@ std::string sublayers_of(const Config& config) {
   }
   add_fused(attention, list);
   if (mlp != nullptr) add_fused(*mlp, list);
+  if (layer.token_input != 0) list.add(fmt::format("per-layer embeddings of {}", layer.token_input));
+  if (layer.output_scale) list.add("a factor at the end of each layer");
   if (config.family->biases == Biases::qkv) list.add("biases of Q, K and V");
   if (config.family->biases == Biases::all) list.add("biases of all matrices");
   return list.text();
@@ -179,7 +202,8 @@ std::string rope_of(const Config& c) {
   if (!rotates_anywhere(c)) return "no RoPE";
   list.add(fmt::format("RoPE base {}", c.rope_base));
   if (has_local_rope(c)) list.add(fmt::format("base {} and no scaling in layers with a window", c.local_rope_base));
-  if (const std::uint32_t head_dim = c.attention().head_dim; c.rope_dim != head_dim)
+  const Attention* full = attention_with(c, false);
+  if (const std::uint32_t head_dim = full != nullptr ? full->head_dim : c.attention().head_dim; c.rope_dim != head_dim)
     list.add(fmt::format("{} of a head's {} dimensions", c.rope_dim, head_dim));
   list.add(c.rope_pairs == RopePairs::halves ? "pairs half a head apart" : "pairs of neighbours");
   if (c.rope_scale != 1.0f) list.add(fmt::format("positions divided by {}", c.rope_scale));
@@ -228,7 +252,12 @@ std::vector<LayerFact> own_facts(const Attention& attention) {
           {"local_rope", attention.local_rope},
           {"qk_norm", name_of(attention.qk_norm)},
           {"fused_qkv", attention.fused_qkv},
-          {"output_gate", attention.output_gate}};
+          {"output_gate", attention.output_gate},
+          {"layer_kv_heads", attention.kv_heads},
+          {"layer_head_dim", attention.head_dim},
+          {"value_norm", attention.value_norm},
+          {"keys_as_values", attention.keys_as_values},
+          {"sinks", attention.sinks}};
 }
 std::vector<LayerFact> own_facts(const ShortConv& conv) { return {{"mixer", "short_conv"}, {"kernel", conv.kernel}}; }
 std::vector<LayerFact> own_facts(const GatedDeltaNet& net) {
@@ -262,7 +291,11 @@ std::vector<LayerFact> own_facts(const Experts& experts) {
 }  // namespace
 
 std::vector<LayerFact> facts_of(const LayerConfig& layer) {
-  std::vector<LayerFact> facts{{"norm_before", name_of(layer.norm_before)}, {"norm_after", name_of(layer.norm_after)}};
+  std::vector<LayerFact> facts{{"norm_before", name_of(layer.norm_before)},
+                               {"norm_after", name_of(layer.norm_after)},
+                               {"parallel", layer.parallel},
+                               {"token_input", layer.token_input},
+                               {"output_scale", layer.output_scale}};
   const auto add = [&facts](const auto& part) {
     for (const LayerFact& fact : own_facts(part)) facts.push_back(fact);
   };

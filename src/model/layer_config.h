@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 namespace skipstone::model {
@@ -35,10 +36,19 @@ struct Attention {
   float softcap = 0.0f;      ///< c * tanh(x / c) of scores (Gemma 2, arXiv 2408.00118); 0: none
   /// In the file a head of Q has head_dim more rows, whose sigmoid is a factor of the head's output (arXiv 2505.06708).
   bool output_gate = false;
+  bool value_norm = false;      ///< each head of V is RMS-normalised, without a weight; with QkNorm::head alone
+  bool keys_as_values = false;  ///< V has no matrix: it is K before its norm and rotation
+  /// The layer before this one whose keys and values it reads; it has none itself.
+  std::optional<std::uint32_t> kv_source = {};
+  bool sinks = false;  ///< a logit of each head joins its softmax and has no value (gpt-oss, arXiv 2508.10925)
 
   std::uint32_t q_width() const { return heads * head_dim; }
   std::uint32_t q_rows() const { return output_gate ? 2 * q_width() : q_width(); }  ///< of Q's matrix
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
+  /// Of a row of Q, K and V.
+  std::uint32_t qkv_width() const { return q_rows() + (kv_source ? 0 : 2 * kv_width()); }
+  /// Whether the keys and values of both are stored alike.
+  bool stores_like(const Attention& other) const { return kv_heads == other.kv_heads && head_dim == other.head_dim; }
   std::uint32_t group() const { return heads / kv_heads; }
   bool operator==(const Attention&) const = default;
 };
@@ -127,6 +137,10 @@ struct LayerConfig {
   /// A head for multi-token prediction (arXiv 2412.19437, section 2.2): its input is a matrix of [RMS norm of the next token's embedding,
   /// RMS norm of the model's hidden state].
   bool predicts = false;
+  /// Numbers that each token gives the layer (per-layer embeddings), which gate an addition after its feed-forward network, an MLP with
+  /// Norm::rms after it; 0: none.
+  std::uint32_t token_input = 0;
+  bool output_scale = false;  ///< in the end a number of the layer multiplies the residual stream; with Norm::rms after an MLP alone
 
   bool has_mixer() const { return !std::holds_alternative<std::monostate>(mixer); }
   bool has_feedforward() const { return !std::holds_alternative<std::monostate>(feedforward); }

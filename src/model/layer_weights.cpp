@@ -47,6 +47,10 @@ std::vector<const kernels::Matrix*> LayerWeights::matrices() const {
   const auto add = [&](const auto& weights) { add_matrices(weights, all); };
   std::visit(add, mixer);
   std::visit(add, feedforward);
+  if (token_addition) {
+    all.push_back(&token_addition->gate);
+    all.push_back(&token_addition->out);
+  }
   return all;
 }
 

@@ -68,7 +68,8 @@ void read_long_rope(const Keys& keys, Config& config) {
 }
 
 /// NTK-by-parts (YaRN, arXiv 2309.00071, section 3.2 and appendix A.2): frequencies that rotate more than beta_fast times in the original
-/// context stay, those of less than beta_slow turns are divided by `factor`, and between them the share goes linearly over the pairs.
+/// context stay, those of less than beta_slow turns are divided by `factor`, and between them the share goes linearly over the pairs. The
+/// pairs with these turns are rounded outwards to whole ones, unless yarn_truncate is false.
 void read_yarn(const Keys& keys, Config& config) {
   const double factor = keys.positive("rope.scaling.factor"), dimensions = config.rope_dim, base = config.rope_base;
   if (base <= 1.0) fail(Code::bad_file, "The key '{}' is {}, and YaRN needs a base above 1.", keys.full("rope.freq_base"), base);
@@ -77,7 +78,9 @@ void read_yarn(const Keys& keys, Config& config) {
   const auto pair_of = [&](double turns) {
     return dimensions * log_of_positive(original / (turns * 2.0 * std::numbers::pi)) / (2.0 * log_of_positive(base));
   };
-  const double low = std::max(std::floor(pair_of(fast)), 0.0), high = std::min(std::ceil(pair_of(slow)), dimensions - 1.0);
+  const bool whole = keys.file().boolean(keys.full("rope.scaling.yarn_truncate"), config.family->whole_yarn_pairs);
+  const double first = whole ? std::floor(pair_of(fast)) : pair_of(fast), last = whole ? std::ceil(pair_of(slow)) : pair_of(slow);
+  const double low = std::max(first, 0.0), high = std::min(last, dimensions - 1.0);
   for (std::uint32_t pair = 0; pair < config.rope_dim / 2; ++pair) {
     const double divided = std::clamp((pair - low) / std::max(high - low, 0.001), 0.0, 1.0);
     config.rope_factors.push_back(static_cast<float>(1.0 / (divided / factor + 1.0 - divided)));

@@ -25,7 +25,8 @@ struct Blocks {
 
 bool is_hybrid(const Architecture& family) { return !std::holds_alternative<std::monostate>(family.recurrent); }
 
-/// Heads and their size, which the kernels need alike in all layers with attention.
+/// Heads and their size, which the kernels need alike in all layers with attention: those of a family with heads of their own for windows
+/// are set apart later (read_window_heads).
 Attention read_attention(const Keys& keys, const Config& config, const Blocks& blocks) {
   Attention a = std::get<Attention>(config.family->layer.mixer);
   const bool hybrid = is_hybrid(*config.family);
@@ -33,8 +34,10 @@ Attention read_attention(const Keys& keys, const Config& config, const Blocks& b
     return hybrid ? keys.same_where(name, blocks.attends, most_heads, fallback)
                   : keys.same_in_layers(name, blocks.count, most_heads, fallback);
   };
+  constexpr std::string_view kv_heads = "attention.head_count_kv";
   a.heads = heads_of("attention.head_count");
-  a.kv_heads = heads_of("attention.head_count_kv", a.heads);
+  a.kv_heads = config.family->window_heads && keys.has(kv_heads) ? keys.per_layer(kv_heads, blocks.count, most_heads).back()
+                                                                 : heads_of(kv_heads, a.heads);
   if (a.heads % a.kv_heads != 0) {
     fail(Code::bad_file, "The {} attention heads ('{}') do not divide among {} KV heads ('{}').", a.heads,
          keys.full("attention.head_count"), a.kv_heads, keys.full("attention.head_count_kv"));
@@ -53,6 +56,8 @@ Attention read_attention(const Keys& keys, const Config& config, const Blocks& b
   if (a.head_dim == 0 || a.head_dim > most_head_dim) {
     fail(Code::unsupported, "A head has {} dimensions; this version runs 4 to {}.", a.head_dim, most_head_dim);
   }
+  const bool has_norms = keys.file().find_tensor(tensor_name(*config.family, Role::q_norm, 0)) != nullptr;
+  if (config.family->optional_qk_norm && !has_norms) a.qk_norm = QkNorm::none;
   if ((config.family->honours & honours_rope_switch) != 0) {
     a.rotates = keys.file().boolean(keys.full("rope.scaling.finetuned"), true);
   }
@@ -83,11 +88,11 @@ StateSizes read_state(const Keys& keys) {
   s.heads = keys.count("ssm.time_step_rank", 1, most_heads);
   share_of(keys, "ssm.time_step_rank", "ssm.group_count", most_heads);
   s.groups = keys.count("ssm.group_count", 1, most_heads);
-  s.size = keys.count("ssm.state_size", 1, most_head_dim);
+  s.size = keys.count("ssm.state_size", 1, most_state_dim);
   s.kernel = read_kernel(keys, "ssm.conv_kernel");
-  if (s.head_dim > most_head_dim) {
+  if (s.head_dim > most_state_dim) {
     fail(Code::unsupported, "A head of the recurrent layers has {} dimensions ('{}' / '{}'); this version runs 4 to {}.", s.head_dim,
-         keys.full("ssm.inner_size"), keys.full("ssm.time_step_rank"), most_head_dim);
+         keys.full("ssm.inner_size"), keys.full("ssm.time_step_rank"), most_state_dim);
   }
   if (std::uint64_t{s.groups} * s.size > most_ffn) {
     fail(Code::bad_file, "The keys '{}' and '{}' are {} and {}, expected a product of at most {}.", keys.full("ssm.group_count"),
@@ -191,6 +196,17 @@ Networks read_networks(const Keys& keys, const Architecture& family, std::uint32
 
 }  // namespace
 
+namespace {
+
+void read_token_inputs(const Keys& keys, Config& config) {
+  constexpr std::string_view name = "embedding_length_per_layer_input";
+  const std::uint32_t length = keys.count(name, 0, most_width / most_layers, 0);
+  if (length % 32 != 0) fail(Code::unsupported, "The key '{}' is {}; this version needs a multiple of 32.", keys.full(name), length);
+  for (LayerConfig& layer : config.layers) layer.token_input = length;
+}
+
+}  // namespace
+
 void check_length(std::string_view what, std::uint32_t length) {
   if (length % 4 != 0) fail(Code::unsupported, "The model's {} is {}; this version needs a multiple of 4.", what, length);
 }
@@ -221,6 +237,7 @@ void read_shape(const Keys& keys, Config& config) {
                                                          : recurrent,
                                      networks, i));
   }
+  if (family.token_inputs) read_token_inputs(keys, config);
   for (std::uint32_t i = layers; i < blocks.count; ++i) {
     if (networks.ffn[i] == 0) {
       fail(Code::unsupported, "Block {} is a head for multi-token prediction ('{}' is {}) without a feed-forward network.", i,

@@ -110,7 +110,9 @@ class Tensors {
       list_.push_back({name, type, dimensions, {shape.columns, shape.rows, shape.matrices, 1}, {}});
     }
     if (needs_bias(*config_.family, config_.block(layer), role)) {
-      floats(tensor_name(config_, role, layer, true), {.columns = shape.outputs});
+      const bool stack = shape.matrices > 1;  // a vector for each of its matrices
+      floats(tensor_name(config_, role, layer, true),
+             stack ? TensorShape{shape.rows, shape.matrices} : TensorShape{.columns = shape.outputs});
     }
   }
   void add_layer(std::uint32_t layer) {

@@ -18,6 +18,9 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::rope_factors, "rope_freqs", "", {Length::half_rope}, false, false},
     {Role::rope_factors_short, "rope_factors_short", "", {Length::half_rope}, false, false},
     {Role::rope_factors_long, "rope_factors_long", "", {Length::half_rope}, false, false},
+    {Role::token_embedding, "per_layer_token_embd", "", {Length::all_token_inputs, Length::vocabulary}, false, false},
+    {Role::token_projection, "per_layer_model_proj", "", {Length::width, Length::all_token_inputs}, false, false},
+    {Role::token_norm, "per_layer_proj_norm", "", {Length::token_input}, false, false},
     {Role::attention_norm, "attn_norm", "input_layernorm", {Length::width}, true},
     {Role::qkv, "attn_qkv", "self_attn.qkv_proj", {Length::width, Length::qkv_width}, false},
     {Role::q, "attn_q", "self_attn.q_proj", {Length::width, Length::q_rows}, true},
@@ -26,6 +29,7 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::q_norm, "attn_q_norm", "self_attn.q_norm", {Length::q_norm}, false},
     {Role::k_norm, "attn_k_norm", "self_attn.k_norm", {Length::k_norm}, false},
     {Role::o, "attn_output", "self_attn.o_proj", {Length::q_width, Length::width}, true},
+    {Role::sinks, "attn_sinks", "", {Length::heads}, false},
     {Role::shortconv_in, "shortconv.in_proj", "conv.in_proj", {Length::width, Length::three_widths}, false},
     {.role = Role::shortconv_taps,
      .name = "shortconv.conv",
@@ -101,6 +105,10 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::shared_up, "ffn_up_shexp", "", {Length::width, Length::shared_ffn}, false},
     {Role::shared_down, "ffn_down_shexp", "", {Length::shared_ffn, Length::width}, false},
     {Role::ffn_post_norm, "post_ffw_norm", "post_feedforward_layernorm", {Length::width}, true},
+    {Role::token_gate, "inp_gate", "", {Length::width, Length::token_input}, false},
+    {Role::token_out, "proj", "", {Length::token_input, Length::width}, false},
+    {Role::token_post_norm, "post_norm", "", {Length::width}, false},
+    {Role::output_scale, "layer_output_scale", "", {Length::one_row}, false},
 }};
 
 constexpr bool in_order() {
@@ -118,12 +126,17 @@ bool has(const Attention& attention, Role role) {
     case Role::qkv:
       return attention.fused_qkv;
     case Role::q:
-    case Role::k:
-    case Role::v:
       return !attention.fused_qkv;
+    case Role::k:
+      return !attention.fused_qkv && !attention.kv_source;
+    case Role::v:
+      return !attention.fused_qkv && !attention.kv_source && !attention.keys_as_values;
     case Role::q_norm:
-    case Role::k_norm:
       return attention.qk_norm != QkNorm::none;
+    case Role::k_norm:
+      return attention.qk_norm != QkNorm::none && !attention.kv_source;
+    case Role::sinks:
+      return attention.sinks;
     default:
       return role == Role::o;
   }
@@ -216,6 +229,8 @@ std::uint64_t length_of(const Attention& attention, Length length) {
       return all_heads ? attention.q_width() : attention.head_dim;
     case Length::k_norm:
       return all_heads ? attention.kv_width() : attention.head_dim;
+    case Length::heads:
+      return attention.heads;
     default:
       return 0;
   }
@@ -294,6 +309,10 @@ std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer
       return config.vocabulary;
     case Length::half_rope:
       return config.rope_dim / 2;
+    case Length::token_input:
+      return config.token_input();
+    case Length::all_token_inputs:
+      return std::uint64_t{config.token_input()} * config.layer_count();
     default:
       const auto own = [length](const auto& part) { return length_of(part, length); };
       const std::uint64_t of_mixer = std::visit(own, config.block(layer).mixer);
@@ -324,6 +343,12 @@ bool has_role(const LayerConfig& layer, Role role) {
       return layer.norm_after != Norm::none && layer.has_mixer();
     case Role::ffn_post_norm:
       return layer.norm_after != Norm::none && layer.has_feedforward();
+    case Role::token_gate:
+    case Role::token_out:
+    case Role::token_post_norm:
+      return layer.token_input != 0;
+    case Role::output_scale:
+      return layer.output_scale;
     case Role::prediction_in:
     case Role::prediction_embedding_norm:
     case Role::prediction_hidden_norm:
@@ -385,7 +410,7 @@ std::string tensor_name(const Config& config, Role role, std::uint32_t layer, bo
   return full_name(role, name_of(*config.family, role, predicts), layer, suffix_of(role, bias));
 }
 
-bool has_scale(Role role) { return !tensor_role(role).vector() && role != Role::embedding; }
+bool has_scale(Role role) { return !tensor_role(role).vector() && role != Role::embedding && role != Role::token_embedding; }
 
 std::string scale_name(Role role, std::uint32_t layer, bool of_input) {
   return full_name(role, tensor_role(role).name, layer, of_input ? "input_scale" : "scale");

@@ -25,7 +25,10 @@ enum class Role : std::uint8_t {
   output,
   rope_factors,
   rope_factors_short,
-  rope_factors_long,  // of the model
+  rope_factors_long,
+  token_embedding,
+  token_projection,
+  token_norm,  // of the model
   attention_norm,
   qkv,
   q,
@@ -34,6 +37,7 @@ enum class Role : std::uint8_t {
   q_norm,
   k_norm,
   o,
+  sinks,
   shortconv_in,
   shortconv_taps,
   shortconv_out,
@@ -71,17 +75,22 @@ enum class Role : std::uint8_t {
   shared_gate,
   shared_up,
   shared_down,
-  ffn_post_norm,  // of a layer
+  ffn_post_norm,
+  token_gate,
+  token_out,
+  token_post_norm,
+  output_scale,  // of a layer
 };
-inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::ffn_post_norm) + 1;
+inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::output_scale) + 1;
 inline constexpr Role first_layer_role = Role::attention_norm;
 
 /// Which biases a family's files must have; those of other matrices are read if present. optional_qkv: none, but where its checkpoints
 /// have biases of attention, they are of Q, K and V alone.
 enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
-/// Lengths in terms of the model (width, two_widths, three_widths, vocabulary, half_rope), of a layer's mixer, or of its feed-forward
-/// network. inner: the outputs of all heads; channels: of a convolution; one: there is no such dimension; one_row: there is, of length 1.
+/// Lengths in terms of the model (width, two_widths, three_widths, vocabulary, half_rope, token_input, all_token_inputs), of a layer's
+/// mixer, or of its feed-forward network. inner: the outputs of all heads; channels: of a convolution; one: there is no such dimension;
+/// one_row: there is, of length 1.
 enum class Length : std::uint8_t {
   one,
   one_row,
@@ -90,12 +99,15 @@ enum class Length : std::uint8_t {
   three_widths,
   vocabulary,
   half_rope,
+  token_input,
+  all_token_inputs,
   q_rows,
   q_width,
   kv_width,
   qkv_width,
   q_norm,
   k_norm,
+  heads,
   kernel,
   channels,
   ssm_rows,

@@ -153,10 +153,14 @@ bool known_in_layer(std::string_view name, const Architecture& family, const Lay
   });
 }
 
+/// Whether the role is of per-layer embeddings.
+bool is_token_role(Role role) { return role == Role::token_embedding || role == Role::token_projection || role == Role::token_norm; }
+
 bool known_globally(std::string_view name, const Config& config) {
   return std::ranges::any_of(tensor_roles().first(static_cast<std::size_t>(first_layer_role)), [&](const TensorRole& row) {
     const bool two_sets = row.role == Role::rope_factors_short || row.role == Role::rope_factors_long;
     if (two_sets && (config.family->honours & honours_long_rope) == 0) return false;
+    if (is_token_role(row.role) && config.token_input() == 0) return false;
     return name == tensor_name(*config.family, row.role, 0) ||
            (has_bias(config.layers.front(), row.role) && name == tensor_name(*config.family, row.role, 0, true)) ||
            (has_scale(row.role) && (name == scale_name(row.role, 0) || name == scale_name(row.role, 0, true)));
@@ -173,9 +177,15 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
   return std::pair(*layer, name.substr(dot + 1));
 }
 
+/// The layer, if it had keys and values of its own.
+LayerConfig with_own_keys(LayerConfig layer) {
+  if (auto* attention = std::get_if<Attention>(&layer.mixer)) attention->kv_source.reset();
+  return layer;
+}
+
 /// A model runs with all of its tensors or not at all: a tensor left over means that the metadata describes another model, or that the
-/// model computes something unknown here. Exceptions: inverse rotary frequencies, which early converters stored and no program reads, and
-/// encoders of other inputs than text.
+/// model computes something unknown here. Exceptions: inverse rotary frequencies, which early converters stored and no program reads,
+/// matrices of K and V of layers that read those of others, and encoders of other inputs than text.
 void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config) {
   if (known_globally(tensor.name, config) || is_of_other_inputs(tensor.name)) return;
   if (const auto part = split_layer(tensor.name)) {
@@ -186,7 +196,7 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
            "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
            shortened(tensor.name), layer, blocks);
     }
-    if (known_in_layer(rest, *config.family, config.block(layer)) || rest == "attn_rot_embd.weight") return;
+    if (known_in_layer(rest, *config.family, with_own_keys(config.block(layer))) || rest == "attn_rot_embd.weight") return;
   }
   fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
        shortened(tensor.name), shortened(config.architecture));
@@ -206,7 +216,12 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   const Lookup lookup(file);
   ModelTensors tensors;
   for (const TensorRole& row : tensor_roles().first(static_cast<std::size_t>(first_layer_role))) {
+    if (is_token_role(row.role) && config.token_input() == 0) continue;
     tensors.model[row.role] = find_role(lookup, config, row.role, 0);
+    if (is_token_role(row.role) && !tensors.model[row.role]) {
+      fail(Code::bad_file, "Tensor '{}' is missing; the file is incomplete or was converted for another layout.",
+           tensor_name(config, row.role, 0));
+    }
   }
   Parameter& output = tensors.model[Role::output];
   if (!output) output.weight = tensors.model[Role::embedding].weight;

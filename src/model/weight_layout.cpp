@@ -152,7 +152,10 @@ std::vector<Projection> layout_runs(Builder& build, const Parameters& t, const s
 
 std::vector<Projection> layout_projections(Builder& build, const Parameters& t) {
   if (t[Role::qkv]) return {{build.matrix({t[Role::qkv]}), 0, "attn_qkv"}};
-  return layout_runs(build, t, "attn_", {{Role::q, "q"}, {Role::k, "k"}, {Role::v, "v"}});
+  NamedRoles own{{Role::q, "q"}};
+  if (t[Role::k]) own.push_back({Role::k, "k"});
+  if (t[Role::v]) own.push_back({Role::v, "v"});
+  return layout_runs(build, t, "attn_", own);
 }
 
 // One function for each kind of mixer and feed-forward network. The order of its tensors is that of the device's memory.
@@ -161,11 +164,16 @@ AttentionWeights layout_part(Builder& build, const Attention&, const Parameters&
   AttentionWeights w;
   w.projections = layout_projections(build, t);
   // Models have the biases of Q, K and V all or none (find_tensors checks it).
-  if (t[Role::q].bias != nullptr) w.qkv_bias = build.vector({t[Role::q].bias, t[Role::k].bias, t[Role::v].bias});
+  std::vector<const gguf::Tensor*> biases;
+  for (const Role role : {Role::q, Role::k, Role::v}) {
+    if (t[role].bias != nullptr) biases.push_back(t[role].bias);
+  }
+  if (!biases.empty()) w.qkv_bias = build.vector(biases);
   w.q_norm = build.optional_vector(t[Role::q_norm].weight);
   w.k_norm = build.optional_vector(t[Role::k_norm].weight);
   w.o = build.matrix({t[Role::o]});
   w.o_bias = build.optional_vector(t[Role::o].bias);
+  w.sinks = build.optional_vector(t[Role::sinks].weight);
   return w;
 }
 
@@ -276,6 +284,11 @@ LayerWeights layout_layer(Builder& build, const LayerConfig& layer, const Parame
   w.ffn_norm = layer.parallel ? w.attention_norm : build.norm(t[Role::ffn_norm], layer.norm_before);
   std::visit([&](const auto& feedforward) { w.feedforward = layout_part(build, feedforward, t); }, layer.feedforward);
   w.ffn_post_norm = build.norm(t[Role::ffn_post_norm], layer.norm_after);
+  if (t[Role::token_gate]) {
+    w.token_addition = {build.matrix({t[Role::token_gate]}), build.matrix({t[Role::token_out]}),
+                        build.vector({t[Role::token_post_norm].weight})};
+  }
+  w.output_scale = build.optional_vector(t[Role::output_scale].weight);
   return w;
 }
 
@@ -339,9 +352,13 @@ std::uint64_t WeightLayout::bytes_per_token() const {
     if (attention == nullptr) continue;
     for (const Projection& projection : attention->projections) read += tensors[projection.matrix.tensor].bytes();
   }
-  if (embedding.tensor == output.tensor) return read;
-  const std::uint64_t table = tensors[embedding.tensor].bytes();
-  return read - table + table / embedding.n;
+  const auto reads_a_row = [&](const kernels::Matrix& table) {
+    const std::uint64_t all = tensors[table.tensor].bytes();
+    read -= all - all / table.n;
+  };
+  if (token_inputs) reads_a_row(token_inputs->embedding);
+  if (embedding.tensor != output.tensor) reads_a_row(embedding);
+  return read;
 }
 
 const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).name; }
@@ -351,6 +368,10 @@ WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, s
   Builder build(layout, max_range, interleave);
   const Parameters& model = tensors.model;
   layout.embedding = build.matrix({model[Role::embedding]});
+  if (model[Role::token_embedding]) {
+    layout.token_inputs = {build.matrix({model[Role::token_embedding]}), build.matrix({model[Role::token_projection]}),
+                           build.vector({model[Role::token_norm].weight})};
+  }
   for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer) {
     layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
     layout.layers.push_back(layout_layer(build, config.layers[layer], tensors.layers[layer]));

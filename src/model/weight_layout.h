@@ -30,7 +30,7 @@ struct AttentionWeights {
   std::vector<Projection> projections;
   std::optional<std::uint32_t> qkv_bias, q_norm, k_norm;
   kernels::Matrix o;
-  std::optional<std::uint32_t> o_bias;
+  std::optional<std::uint32_t> o_bias, sinks;
 };
 
 /// The matrix that a recurrent mixer begins with, as those of neighbours among its matrices that have one format.
@@ -84,11 +84,19 @@ struct ExpertsWeights {
   std::optional<MlpWeights> shared;
 };
 
+/// Of per-layer embeddings: a layer's gate, the matrix after it, and the norm of what it adds.
+struct TokenAdditionWeights {
+  kernels::Matrix gate, out;
+  std::uint32_t norm = 0;
+};
+
 /// The alternatives are in the order of those of Mixer and Feedforward.
 struct LayerWeights {
   std::optional<NormWeights> attention_norm, attention_post_norm, ffn_norm, ffn_post_norm;
   std::variant<AttentionWeights, ShortConvWeights, GatedDeltaNetWeights, Mamba2Weights, std::monostate> mixer;
   std::variant<MlpWeights, ExpertsWeights, std::monostate> feedforward;
+  std::optional<TokenAdditionWeights> token_addition = {};
+  std::optional<std::uint32_t> output_scale = {};  ///< tensor of one number
 
   /// In the order of a pass, without the stacks of experts, of which a pass reads parts.
   std::vector<const kernels::Matrix*> matrices() const;
@@ -119,9 +127,16 @@ struct PredictionWeights {
   NormWeights norm;                                   ///< before the output matrix; the model's where the head has none
 };
 
+/// Per-layer embeddings: rows of those of all layers, the matrix that makes as many numbers of a token's embedding, and their norm.
+struct TokenInputWeights {
+  kernels::Matrix embedding, projection;
+  std::uint32_t norm = 0;
+};
+
 struct WeightLayout {
   std::vector<TensorPlace> tensors;   ///< by ordinal
   kernels::Matrix embedding, output;  ///< the same tensor where embeddings are tied
+  std::optional<TokenInputWeights> token_inputs;
   NormWeights output_norm;
   std::optional<std::uint32_t> output_bias;
   std::vector<LayerWeights> layers;            ///< by block: after the model's layers those of heads

@@ -24,8 +24,11 @@ struct AttentionWeights {
   model::Attention attention;
   NormWeights q_norm, k_norm;
   Linear q, k, v, o;
+  Floats value_norm;  ///< ones; empty where V is not normalised
+  Floats sinks;
 
   AttentionWeights(const model::Attention& like, const model::Parameters& t);
+  void store_rows(const LayerRows& at, const Floats& input) const;
   Floats run(const LayerRows& at, const Floats& input) const;
 };
 
@@ -40,6 +43,8 @@ struct MlpWeights {
 AttentionWeights::AttentionWeights(const model::Attention& like, const model::Parameters& t)
     : attention(like), q_norm(t[model::Role::q_norm]), k_norm(t[model::Role::k_norm]), o(t[model::Role::o]) {
   using model::Role;
+  if (attention.value_norm) value_norm.assign(attention.head_dim, 1.0f);
+  if (attention.sinks) sinks = weights(*t[Role::sinks].weight);
   if (t[Role::qkv]) {
     const model::Parameter& qkv = t[Role::qkv];
     q = Linear(qkv, 0, attention.q_rows());
@@ -47,9 +52,28 @@ AttentionWeights::AttentionWeights(const model::Attention& like, const model::Pa
     v = Linear(qkv, attention.q_rows() + attention.kv_width(), attention.kv_width());
   } else {
     q = Linear(t[Role::q]);
-    k = Linear(t[Role::k]);
-    v = Linear(t[Role::v]);
+    if (t[Role::k]) k = Linear(t[Role::k]);
+    if (t[Role::v]) v = Linear(t[Role::v]);
   }
+}
+
+/// Stores K and V of the rows.
+void AttentionWeights::store_rows(const LayerRows& at, const Floats& input) const {
+  const float epsilon = at.config.norm_epsilon;
+  const Floats products = k.apply(input, at.rows);
+  Floats keys = k_norm.apply(products, epsilon), values = attention.keys_as_values ? products : v.apply(input, at.rows);
+  if (!value_norm.empty()) {
+    for (std::size_t head = 0; head < values.size() / attention.head_dim; ++head) {
+      const Floats before(row_of(values, head, attention.head_dim).begin(), row_of(values, head, attention.head_dim).end());
+      rms_norm(before, value_norm, epsilon, row_of(values, head, attention.head_dim));
+    }
+  }
+  for (std::size_t r = 0; r < at.rows && attention.rotates; ++r) {
+    rope(row_of(keys, r, attention.kv_width()), attention.head_dim, at.first_position + static_cast<std::uint32_t>(r), at.config,
+         attention.local_rope);
+  }
+  store(at.sequence.keys[at.layer], at.first_position, attention.kv_width(), keys, at.kv_format.k);
+  store(at.sequence.values[at.layer], at.first_position, attention.kv_width(), values, at.kv_format.v);
 }
 
 MlpWeights::MlpWeights(const model::Mlp& like, const model::Parameters& t) : mlp(like), down(t[model::Role::down]) {
@@ -78,26 +102,28 @@ Floats take_gates(Floats& queries, const model::Attention& attention) {
 
 Floats AttentionWeights::run(const LayerRows& at, const Floats& input) const {
   const model::Config& config = at.config;
-  const std::uint32_t q_width = attention.q_width(), kv_width = attention.kv_width();
+  const std::uint32_t q_width = attention.q_width(), source = attention.kv_source.value_or(at.layer);
+  if (!attention.kv_source) store_rows(at, input);
+  if (at.stores_alone) return {};
   observe(at, MatrixInput::attention, input);
   Floats queries = q.apply(input, at.rows), gates;
   if (attention.output_gate) gates = take_gates(queries, attention);
   queries = q_norm.apply(queries, config.norm_epsilon);
-  Floats keys = k_norm.apply(k.apply(input, at.rows), config.norm_epsilon);
-  const Floats values = v.apply(input, at.rows);
   for (std::size_t r = 0; r < at.rows; ++r) {
     const auto position = at.first_position + static_cast<std::uint32_t>(r);
     if (attention.rotates) {
       rope(row_of(queries, r, q_width), attention.head_dim, position, config, attention.local_rope);
-      rope(row_of(keys, r, kv_width), attention.head_dim, position, config, attention.local_rope);
     }
     const double temperature = config.temperature_at(position);
     for (float& number : row_of(queries, r, q_width)) number = static_cast<float>(number * temperature);
   }
-  Floats &stored_keys = at.sequence.keys[at.layer], &stored_values = at.sequence.values[at.layer];
-  store(stored_keys, at.first_position, kv_width, keys, at.kv_format.k);
-  store(stored_values, at.first_position, kv_width, values, at.kv_format.v);
-  const KvView cache{stored_keys, stored_values, attention.kv_heads, attention.head_dim, attention.scale, attention.softcap};
+  const KvView cache{at.sequence.keys[source],
+                     at.sequence.values[source],
+                     attention.kv_heads,
+                     attention.head_dim,
+                     attention.scale,
+                     attention.softcap,
+                     sinks};
   Floats mixed(queries.size());
   for (std::size_t r = 0; r < at.rows; ++r) {
     ref::attention(row_of(queries, r, q_width), cache, at.first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, q_width),

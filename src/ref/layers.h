@@ -53,6 +53,7 @@ struct LayerRows {
   std::uint32_t first_position;
   std::size_t rows;
   const Options& options;
+  bool stores_alone = false;  ///< attention stores K and V and has no output
 };
 
 /// The output of a mixer or feed-forward network for its normalised input, before the norm of the output. Mixers store what later rows

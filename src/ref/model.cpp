@@ -24,6 +24,9 @@ struct Part {
 
 struct Layer {
   Part mixer, feedforward;
+  Linear token_gate, token_out;  ///< of models with per-layer embeddings
+  NormWeights token_norm;
+  float output_scale = 1.0f;
 };
 
 Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
@@ -31,7 +34,11 @@ Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
   return {{NormWeights(t[Role::attention_norm], config.norm_before), NormWeights(t[Role::attention_post_norm], config.norm_after),
            load(config.mixer, t)},
           {NormWeights(t[config.parallel ? Role::attention_norm : Role::ffn_norm], config.norm_before),
-           NormWeights(t[Role::ffn_post_norm], config.norm_after), load(config.feedforward, t)}};
+           NormWeights(t[Role::ffn_post_norm], config.norm_after), load(config.feedforward, t)},
+          t[Role::token_gate] ? Linear(t[Role::token_gate]) : Linear(),
+          t[Role::token_out] ? Linear(t[Role::token_out]) : Linear(),
+          NormWeights(t[Role::token_post_norm]),
+          config.output_scale ? weights(*t[Role::output_scale].weight).front() : 1.0f};
 }
 
 /// A head for multi-token prediction.
@@ -58,7 +65,9 @@ Head load_head(const model::Parameters& t, const model::LayerConfig& config) {
 std::size_t stored_positions(const model::Config& config, const Sequence& sequence, std::uint32_t layer) {
   const model::Mixer& mixer = config.block(layer).mixer;
   const std::size_t records = sequence.recurrent[layer].records.size();
-  if (const auto* attention = std::get_if<model::Attention>(&mixer)) return sequence.keys[layer].size() / attention->kv_width();
+  if (const auto* attention = std::get_if<model::Attention>(&mixer)) {
+    return sequence.keys[attention->kv_source.value_or(layer)].size() / attention->kv_width();
+  }
   if (const auto* net = std::get_if<model::GatedDeltaNet>(&mixer)) return records / (net->channels() + 2 * net->value_heads);
   if (const auto* mamba = std::get_if<model::Mamba2>(&mixer)) return records / (mamba->channels() + mamba->heads);
   return records / config.width;
@@ -75,7 +84,14 @@ struct Model::Impl {
   Floats output_bias;
   std::vector<Layer> layers;
   std::vector<Head> heads;
+  Floats token_embedding;  ///< of per-layer embeddings; empty where there are none
+  Linear token_projection;
+  NormWeights token_norm;
 
+  /// Of each row, what its token gives the layers.
+  Floats token_inputs(std::span<const std::int32_t> tokens) const;
+  /// Adds to the residual stream what they make of it in a layer.
+  void add_token_input(std::uint32_t layer, const Floats& inputs, Floats& x) const;
   std::size_t blocks() const { return layers.size() + heads.size(); }
   void check_tokens(const Sequence& sequence, std::span<const std::int32_t> tokens, std::span<const float> hidden) const;
   void check_start(const Sequence& sequence, std::uint32_t layer, std::uint32_t first_position) const;
@@ -84,6 +100,11 @@ struct Model::Impl {
   Floats embed(std::span<const std::int32_t> tokens, const Floats& table) const;
   /// Adds the part's output for the rows `from` to the residual stream `x`.
   void run(const Part& part, const LayerRows& at, const Floats& from, Floats& x) const;
+  /// The keys and values of a mixer that does not run, for other layers.
+  void store(const Part& part, LayerRows at, const Floats& x) const {
+    at.stores_alone = true;
+    part.compute(at, part.before.apply(x, config.norm_epsilon));
+  }
   Floats logits(std::span<const float> hidden) const {
     return logits_of(output_norm.apply(Floats(hidden.begin(), hidden.end()), config.norm_epsilon), output);
   }
@@ -133,6 +154,32 @@ Floats Model::Impl::embed(std::span<const std::int32_t> tokens, const Floats& ta
   return x;
 }
 
+Floats Model::Impl::token_inputs(std::span<const std::int32_t> tokens) const {
+  if (token_embedding.empty()) return {};
+  const std::uint32_t length = config.token_input(), width = length * config.layer_count();
+  Floats inputs = token_projection.apply(embed(tokens, embedding), tokens.size());
+  for (float& number : inputs) number /= std::sqrt(static_cast<float>(config.width));
+  inputs = token_norm.apply(inputs, config.norm_epsilon);
+  for (std::size_t r = 0; r < tokens.size(); ++r) {
+    const auto own = row_of(token_embedding, static_cast<std::size_t>(tokens[r]), width);
+    for (std::size_t i = 0; i < width; ++i) {
+      const double sum = static_cast<double>(inputs[r * width + i]) + static_cast<double>(own[i]) * std::sqrt(static_cast<double>(length));
+      inputs[r * width + i] = static_cast<float>(sum / std::sqrt(2.0));
+    }
+  }
+  return inputs;
+}
+
+void Model::Impl::add_token_input(std::uint32_t layer, const Floats& inputs, Floats& x) const {
+  const Layer& own = layers[layer];
+  const std::size_t rows = x.size() / config.width, length = config.token_input(), width = inputs.size() / rows;
+  Floats gated = own.token_gate.apply(x, rows);
+  for (std::size_t i = 0; i < gated.size(); ++i) {
+    gated[i] = static_cast<float>(gelu(static_cast<double>(gated[i]))) * inputs[i / length * width + layer * length + i % length];
+  }
+  add(x, own.token_norm.apply(own.token_out.apply(gated, rows), config.norm_epsilon));
+}
+
 void Model::Impl::run(const Part& part, const LayerRows& at, const Floats& from, Floats& x) const {
   const Floats input = part.before.apply(from, config.norm_epsilon);
   const Floats output = part.compute(at, input);
@@ -155,9 +202,10 @@ Model::Model(const gguf::File& file, const KvFormats& kv_format, std::uint32_t c
   impl_->config = model::Config::from(file);
   impl_->config.rope_factors = std::vector<float>(impl_->config.factors_for(context));
   impl_->kv_format = kv_format;
-  const std::uint32_t head_dim = impl_->config.attention().head_dim;
-  if (kv_format.have_blocks() && head_dim % kv_block != 0) {
-    fail(Code::invalid_argument, "Heads of {} dimensions are no whole blocks of {}.", head_dim, kv_block);
+  for (const model::LayerConfig& layer : impl_->config.layers) {
+    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
+    if (attention == nullptr || !kv_format.have_blocks() || attention->head_dim % kv_block == 0) continue;
+    fail(Code::invalid_argument, "Heads of {} dimensions are no whole blocks of {}.", attention->head_dim, kv_block);
   }
   const model::ModelTensors tensors = model::find_tensors(file, impl_->config);
   using model::Role;
@@ -166,6 +214,11 @@ Model::Model(const gguf::File& file, const KvFormats& kv_format, std::uint32_t c
   if (!impl_->config.tied_embeddings) impl_->output.weight = weights(*tensors.model[Role::output].weight);
   if (tensors.model[Role::output].scale != nullptr) impl_->output.scale = weights(*tensors.model[Role::output].scale).front();
   if (tensors.model[Role::output].bias != nullptr) impl_->output_bias = weights(*tensors.model[Role::output].bias);
+  if (tensors.model[Role::token_embedding]) {
+    impl_->token_embedding = weights(*tensors.model[Role::token_embedding].weight);
+    impl_->token_projection = Linear(tensors.model[Role::token_projection]);
+    impl_->token_norm = NormWeights(tensors.model[Role::token_norm]);
+  }
   for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer) {
     impl_->layers.push_back(load_layer(tensors.layers[layer], impl_->config.layers[layer]));
   }
@@ -193,6 +246,7 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   m.check(sequence, tokens, first_position, plan, options);
   const std::size_t rows = tokens.size(), width = m.config.width;
   Floats x = options.hidden.empty() ? m.embed(tokens, m.embedding) : Floats(options.hidden.begin(), options.hidden.end());
+  const Floats token_inputs = m.token_inputs(tokens);
   Result result;
   result.attention_cosine.resize(m.config.layer_count());
   result.mlp_cosine.resize(m.config.layer_count());
@@ -206,6 +260,7 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
     const LayerRows at{m.config, m.kv_format, layer, sequence, first_position, rows, options};
     const bool parallel = m.config.layers[layer].parallel;
     const Floats input = parallel ? x : Floats();
+    if (layer >= plan.begin && !plan.runs_attention(layer) && m.config.has_readers(layer, plan.end)) m.store(m.layers[layer].mixer, at, x);
     if (plan.runs_attention(layer) && m.layers[at.layer].mixer.compute) {
       before = x;
       m.run(m.layers[at.layer].mixer, at, x, x);
@@ -214,6 +269,8 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
     if (plan.runs_mlp(layer) && m.layers[at.layer].feedforward.compute) {
       before = x;
       m.run(m.layers[at.layer].feedforward, at, parallel ? input : x, x);
+      if (!token_inputs.empty()) m.add_token_input(layer, token_inputs, x);
+      for (float& number : x) number *= m.layers[layer].output_scale;
       result.mlp_cosine[layer] = cosines();
     }
   }

@@ -106,11 +106,11 @@ void layer_norm(std::span<const float> x, std::span<const float> weight, std::sp
 
 void rope(std::span<float> heads, std::uint32_t head_dim, std::uint32_t position, const model::Config& config, bool local) {
   expect(head_dim > 0 && heads.size() % head_dim == 0, "the vector is not whole heads");
-  const std::uint32_t pairs = config.rope_dim / 2;
+  const std::uint32_t dimensions = local && config.local_rope_dim != 0 ? config.local_rope_dim : config.rope_dim, pairs = dimensions / 2;
   const bool neighbours = config.rope_pairs == model::RopePairs::neighbours;
   for (std::uint32_t i = 0; i < pairs; ++i) {
     const auto base = static_cast<double>(local ? config.local_rope_base : config.rope_base);
-    double angle = static_cast<double>(position) * std::pow(base, -2.0 * i / config.rope_dim);
+    double angle = static_cast<double>(position) * std::pow(base, -2.0 * i / dimensions);
     if (!local) angle /= static_cast<double>(config.rope_scale);
     if (!local && !config.rope_factors.empty()) angle /= static_cast<double>(config.rope_factors[i]);
     const double magnitude = local ? 1.0 : static_cast<double>(config.rope_magnitude);
@@ -131,6 +131,7 @@ void attention(std::span<const float> q, const KvView& cache, std::span<const st
   const std::size_t positions = std::min(cache.keys.size(), cache.values.size()) / stride;
   for (const std::uint32_t p : visible) expect(p < positions, "a visible position is outside the cache");
   const std::size_t heads = q.size() / dim, group = heads / cache.kv_heads;
+  expect(cache.sinks.empty() || cache.sinks.size() == heads, "the sinks are not as many as the query heads");
   const double scale = cache.scale > 0.0 ? cache.scale : 1.0 / std::sqrt(static_cast<double>(dim));
   std::vector<double> scores(visible.size()), sums(dim);
   for (std::size_t h = 0; h < heads; ++h) {
@@ -139,8 +140,9 @@ void attention(std::span<const float> q, const KvView& cache, std::span<const st
       scores[j] = dot(&q[h * dim], &cache.keys[visible[j] * stride + offset], dim) * scale;
       if (cache.softcap > 0.0) scores[j] = cache.softcap * std::tanh(scores[j] / cache.softcap);
     }
-    const double most = *std::ranges::max_element(scores);
-    double total = 0.0;
+    const double sink = cache.sinks.empty() ? -std::numeric_limits<double>::infinity() : static_cast<double>(cache.sinks[h]);
+    const double most = std::max(*std::ranges::max_element(scores), sink);
+    double total = std::exp(sink - most);
     std::ranges::fill(sums, 0.0);
     for (std::size_t j = 0; j < visible.size(); ++j) {
       const double weight = std::exp(scores[j] - most);

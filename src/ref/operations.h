@@ -45,8 +45,9 @@ void rope(std::span<float> heads, std::uint32_t head_dim, std::uint32_t position
 struct KvView {
   std::span<const float> keys, values;
   std::uint32_t kv_heads = 0, head_dim = 0;
-  double scale = 0.0;    ///< of scores; 0: 1 / sqrt(head_dim)
-  double softcap = 0.0;  ///< scores become softcap * tanh(score / softcap); 0: they stay
+  double scale = 0.0;              ///< of scores; 0: 1 / sqrt(head_dim)
+  double softcap = 0.0;            ///< scores become softcap * tanh(score / softcap); 0: they stay
+  std::span<const float> sinks{};  ///< of each query head a score without a value, which joins its softmax; empty: none
 };
 
 /// One query row over the listed cache positions: out[h] = sum of softmax(softcapped(scale * q[h] . k)) v, where query head h reads KV head

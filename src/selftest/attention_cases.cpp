@@ -19,19 +19,26 @@ using kernels::ResourceKind;
 
 std::size_t record_words(const AttentionShape& s) { return s.head_dim + ATTENTION_PARTIAL_EXTRA; }
 
-// The expected result of the merge for one row and head from the chunks of keys `seen` .. `keys` - 1: sum a_c exp(m_c - m) / sum s_c
-// exp(m_c - m). `magnitude`: the same with |a_c|.
-void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t keys,
-                  std::uint32_t seen, std::span<float> out, std::span<double> magnitude, double& range) {
-  const std::uint32_t chunks = (keys - 1) / s.chunk + 1, begin = seen / s.chunk;
+// The expected result of the merge for one row and head from the chunks of the keys that it sees: sum a_c exp(m_c - m) / sum s_c
+// exp(m_c - m). A sink is one more exponential. `magnitude`: the same with |a_c|.
+void merge_chunks(const AttentionShapeRows& work, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head,
+                  const std::vector<float>& sinks, std::span<float> out, std::span<double> magnitude, double& range) {
+  const AttentionShape& s = work.shape;
+  const std::uint32_t chunks = (work.keys_of(row) - 1) / s.chunk + 1, begin = work.first_of(row) / s.chunk;
   const float* first = &partial[(std::size_t{row} * s.heads + head) * s.max_chunks() * record_words(s)];
   double largest = static_cast<double>(first[begin * record_words(s) + s.head_dim]), least = largest;
   for (std::uint32_t c = begin + 1; c < chunks; ++c) {
     largest = std::max(largest, static_cast<double>(first[c * record_words(s) + s.head_dim]));
     least = std::min(least, static_cast<double>(first[c * record_words(s) + s.head_dim]));
   }
-  range = largest - least;
   double total = 0.0;
+  if (!sinks.empty()) {
+    const auto sink = static_cast<double>(sinks[head]);
+    largest = std::max(largest, sink);
+    least = std::min(least, sink);
+    total = std::exp(sink - largest);
+  }
+  range = largest - least;
   std::vector<double> sums(s.head_dim), sizes(s.head_dim);
   for (std::uint32_t c = begin; c < chunks; ++c) {
     const float* record = first + c * record_words(s);
@@ -64,8 +71,8 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
     data.expect(row, wanted, tolerance);
     double range = 0.0;
     for (std::uint32_t head = 0; head < s.heads; ++head) {
-      merge_chunks(s, partial, row, head, work.keys_of(row), work.first_of(row),
-                   std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude, range);
+      merge_chunks(work, partial, row, head, data.sinks(), std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude,
+                   range);
     }
     const std::string difference = differs(fmt::format("row {}", row), got, wanted, tolerance);
     if (!difference.empty()) return difference;
@@ -132,6 +139,8 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
     partial[record * record_words(s) + s.head_dim + 1] = random.between(1.0f, static_cast<float>(s.chunk));
   }
   forget_chunks(work, partial);
+  const std::vector<float> sinks = make_sinks(work);
+  put_sinks(bench, sinks);
   bench.put({ResourceKind::attention_partial}, partial);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   bench.set_rows(work.base, work.rows);
@@ -146,8 +155,8 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
     for (std::uint32_t head = 0; head < s.heads; ++head) {
       const std::size_t at = std::size_t{head} * s.head_dim;
       double range = 0.0;
-      merge_chunks(s, partial, row, head, work.keys_of(row), work.first_of(row), std::span(wanted).subspan(at, s.head_dim),
-                   std::span(tolerance).subspan(at, s.head_dim), range);
+      merge_chunks(work, partial, row, head, sinks, std::span(wanted).subspan(at, s.head_dim), std::span(tolerance).subspan(at, s.head_dim),
+                   range);
       // exp: 3 + 2|x| units, in numerator and denominator; a rounding per chunk in both sums; the quotient.
       const double relative = (2 * (3 + 2 * range) + 2.0 * work.keys_of(row) / s.chunk + 8) * epsilon;
       for (std::uint32_t d = 0; d < s.head_dim; ++d) tolerance[at + d] = tolerance[at + d] * relative + smallest;
@@ -248,6 +257,30 @@ void add_layers(std::vector<Case>& cases, const Scope& scope, AttentionShape com
   add(cases, {{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100, .softcap = 1.0f}, 90, 10, {}, {}, 11}, true);
 }
 
+// A score of each head that has no value, beside the keys of a text, a tree and a window, of one chunk and of several.
+void add_sinks(std::vector<Case>& cases, const Scope& scope, const AttentionShape& common) {
+  const auto with_sinks = [](AttentionShapeRows work) {
+    work.sinks = true;
+    return work;
+  };
+  add(cases, with_sinks({common, 150, 9, {}, {}, 70}), true);
+  add(cases, with_sinks({common, 61, 9, {}, branching(9)}), true);
+  if (scope.depth == Depth::quick) return;
+  add(cases, with_sinks({common, 0, 1}), true);
+  add(cases, with_sinks({common, 63, 32}), true);
+  add(cases, with_sinks({common, 60, 32, {}, branching(32), 3}), true);
+  add(cases, with_sinks({common, 150, 3, exec::KeyWindow{4, 80}}), true);
+  for (const KvFormats& formats : {KvFormats(KvFormat::q8_0), KvFormats(KvFormat::f32), KvFormats{KvFormat::q4_0, KvFormat::q5_1}}) {
+    AttentionShape s = common;
+    s.kv_format = formats;
+    add(cases, with_sinks({s, 140, 7, {}, {}, 75}), false);
+    if (scope.tuning.texels) add_storage(cases, with_sinks({s, 140, 7, {}, {}, 75}));
+  }
+  // The last chunk reaches past the context, and heads are not whole words of texels.
+  add(cases, with_sinks({{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100}, 90, 10}), true);
+  add(cases, with_sinks({{.heads = 64, .kv_heads = 8, .head_dim = 64, .rope_dim = 64, .context = 300}, 280, 5, {}, {}, 128}), true);
+}
+
 }  // namespace
 
 std::vector<Case> attention_cases(const Scope& scope) {
@@ -261,6 +294,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, {common, 150, 1, exec::KeyWindow{4, 80}}, true);  // two chunks
   add_trees(cases, scope, common);
   add_layers(cases, scope, common);
+  add_sinks(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t head_dim : {32u, 96u, 128u}) {
     AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 147, .kv_format = KvFormat::q8_0};
@@ -285,6 +319,8 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, wide, 250, 9, true);
   AttentionShape odd{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100};  // the last chunk reaches past the context
   add(cases, odd, 90, 10, true);
+  AttentionShape large{.heads = 2, .kv_heads = 1, .head_dim = 512, .rope_dim = 512, .context = 150, .scale = 1.0f / 32};
+  add(cases, large, 120, 1, true);  // CPU drivers take long to compile heads of 512 for more rows
   add(cases, {common, 150, 1, exec::KeyWindow{0, 1}}, true);
   add(cases, {common, 60, 9, exec::KeyWindow{4, 60}}, true);  // the first rows see everything
   add(cases, {common, 240, 16, exec::KeyWindow{64, 64}}, true);

@@ -118,14 +118,14 @@ void copy_position(const KvLayout& layout, std::span<const std::uint32_t> from, 
 }
 
 std::string AttentionShapeRows::text() const {
-  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}{}{}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads,
+  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}{}{}{}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads,
                      shape.head_dim, shape.chunk, base, rows,
                      window   ? fmt::format(" window={},{}", window->sink, window->recent)
                      : tree() ? " tree"
                               : "",
                      layer_window > 0 ? fmt::format(" layer-window={}", layer_window) : "",
                      shape.scale > 0.0f ? fmt::format(" scale={}", shape.scale) : "",
-                     shape.softcap > 0.0f ? fmt::format(" cap={}", shape.softcap) : "");
+                     shape.softcap > 0.0f ? fmt::format(" cap={}", shape.softcap) : "", sinks ? " sinks" : "");
 }
 
 std::uint32_t AttentionShapeRows::keys_of(std::uint32_t row) const {
@@ -161,13 +161,34 @@ void forget_position(const KvLayout& layout, std::uint32_t position, std::vector
   }
 }
 
+constexpr std::uint32_t sinks_tensor = 0;
+
 double scale_of(const AttentionShape& shape) {
   return shape.scale > 0.0f ? static_cast<double>(shape.scale) : 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
 }
 
 }  // namespace
 
-AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view seed) : work_(work) {
+kernels::AttentionLayer AttentionShapeRows::layer() const {
+  return {.window = layer_window, .sinks = sinks ? std::optional(sinks_tensor) : std::nullopt};
+}
+
+std::vector<float> make_sinks(const AttentionShapeRows& work) {
+  if (!work.sinks) return {};
+  std::vector<float> sinks = Random("sinks " + work.text()).floats(work.shape.heads, -4.0f, 8.0f);
+  sinks.front() = 120.0f;  // nothing is left of the values; exp(120) is no float
+  sinks.back() = -120.0f;  // nothing is left of the sink
+  return sinks;
+}
+
+void put_sinks(Bench& bench, std::span<const float> sinks) {
+  if (sinks.empty()) return;
+  std::vector<float> floats(sinks.begin(), sinks.end());
+  floats.resize(padded(static_cast<std::uint32_t>(sinks.size())));
+  bench.put({ResourceKind::weight, sinks_tensor}, floats);
+}
+
+AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view seed) : work_(work), sinks_(make_sinks(work)) {
   Random random(seed);
   const AttentionShape& s = work.shape;
   const std::size_t stored = std::size_t{work.base + work.rows} * s.kv_heads * s.head_dim;
@@ -180,6 +201,7 @@ AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view se
 }
 
 void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
+  put_sinks(bench, sinks_);
   const AttentionShape& s = work_.shape;
   std::vector<float> q = strided(q_, s.heads * s.head_dim);
   q.resize(std::size_t{bucket} * padded(s.heads * s.head_dim), 1e30f);  // of padding rows
@@ -200,16 +222,18 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
   if (work_.window) bench.state().window = {work_.window->sink, work_.window->recent};
   put_tree(bench, work_.parents);
   const std::uint32_t most_keys = work_.window ? work_.keys_of(work_.rows - 1) : work_.base + work_.rows;
+  // One group more than there are heads, as in layers with fewer groups than others of their model.
   bench.state().attention_groups = {(most_keys - 1) / s.chunk + 1,
-                                    s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads, work_.rows};
+                                    s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads + 1, work_.rows};
 }
 
 // How much a row's weights exp(score - maximum) may be off, relative to themselves. Scores: head_dim roundings, the scale and its own
 // rounding, relative to sum |q k|. exp: 3 + 2|x| units by Vulkan's rules, once for the key and once more whenever the running maximum
-// rises or chunks are joined; the differences of successive maxima add up to at most the range of the scores. A softcap, whose slope is at
-// most 1, adds an error of its own.
-double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_head, std::span<const std::uint32_t> visible) const {
+// rises or chunks are joined; the differences of successive maxima add up to at most the range of the scores. A sink is
+// one more score. A softcap, whose slope is at most 1, adds an error of its own.
+double AttentionData::relative_error(std::span<const float> q, std::uint32_t head, std::span<const std::uint32_t> visible) const {
   const AttentionShape& s = work_.shape;
+  const std::uint32_t kv_head = head / s.group();
   const double scale = scale_of(s), cap = static_cast<double>(s.softcap);
   double magnitude = 0.0, highest = 0.0, lowest = 0.0, bent = 0.0;
   std::uint32_t rises = 0;
@@ -232,6 +256,12 @@ double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_
     highest = first ? score : std::max(highest, score);
     lowest = first ? score : std::min(lowest, score);
   }
+  if (!sinks_.empty()) {
+    const auto sink = static_cast<double>(sinks_[head]);
+    ++rises;
+    highest = std::max(highest, sink);
+    lowest = std::min(lowest, sink);
+  }
   return (2 * (s.head_dim + 4) * magnitude + 4.0 * (rises + 2) + 4 * (highest - lowest)) * epsilon + 2 * bent;
 }
 
@@ -242,14 +272,14 @@ void AttentionData::expect(std::uint32_t row, std::vector<float>& wanted, std::v
   const std::span<const float> q = std::span(q_).subspan(std::size_t{row} * width, width);
   wanted.resize(width);
   const double scale = scale_of(s), cap = static_cast<double>(s.softcap);
-  ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim, scale, cap}, visible, wanted);
+  ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim, scale, cap, sinks_}, visible, wanted);
   // The weighted mean of |v|: errors of weights and of the sums over keys are relative to it.
   std::vector<float> sizes(values_.size()), mean(width);
   std::transform(values_.begin(), values_.end(), sizes.begin(), [](float v) { return std::abs(v); });
-  ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim, scale, cap}, visible, mean);
+  ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim, scale, cap, sinks_}, visible, mean);
   tolerance.resize(width);
   for (std::uint32_t head = 0; head < s.heads; ++head) {
-    const double relative = 2 * relative_error(q.subspan(std::size_t{head} * s.head_dim, s.head_dim), head / s.group(), visible) +
+    const double relative = 2 * relative_error(q.subspan(std::size_t{head} * s.head_dim, s.head_dim), head, visible) +
                             2.0 * (static_cast<double>(visible.size()) + 9) * epsilon;
     for (std::uint32_t d = 0; d < s.head_dim; ++d) {
       tolerance[head * s.head_dim + d] = relative * static_cast<double>(mean[head * s.head_dim + d]) + smallest;

@@ -30,15 +30,17 @@ std::string check(Bench& bench, const AttentionShapeRows& work, const kernels::S
   return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
 }
 
-void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t window = 0) {
-  const AttentionShapeRows work{shape, base, rows, {}, {}, window};
+void add(std::vector<Case>& cases, const AttentionShapeRows& work) {
   cases.push_back(
       {"attention_prefill", "attention_prefill " + work.text(), [work](Bench& bench) { return check(bench, work, bench.select()); }});
 }
 
+void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t window = 0) {
+  add(cases, {shape, base, rows, {}, {}, window});
+}
+
 // The variant with storage buffers, on devices whose own choice is texel buffers.
-void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t window = 0) {
-  const AttentionShapeRows work{shape, base, rows, {}, {}, window};
+void add_storage(std::vector<Case>& cases, const AttentionShapeRows& work) {
   cases.push_back({"attention_prefill", "attention_prefill " + work.text() + " storage buffers", [work](Bench& bench) {
                      vk::Tuning tuning = bench.tuning();
                      tuning.texels = false;
@@ -46,9 +48,12 @@ void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uin
                    }});
 }
 
+void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t window = 0) {
+  add_storage(cases, {shape, base, rows, {}, {}, window});
+}
+
 // Several lanes to a query, as GPUs have them for large heads only.
-void add_split(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t dimensions) {
-  const AttentionShapeRows work{shape, base, rows, {}, {}, 0};
+void add_split(std::vector<Case>& cases, const AttentionShapeRows& work, std::uint32_t dimensions) {
   const std::string name = fmt::format("attention_prefill {} {} dimensions a lane", work.text(), dimensions);
   cases.push_back({"attention_prefill", name, [work, dimensions](Bench& bench) {
                      vk::Tuning tuning = bench.tuning();
@@ -56,6 +61,10 @@ void add_split(std::vector<Case>& cases, const AttentionShape& shape, std::uint3
                      tuning.attention_sums = dimensions;
                      return check(bench, work, kernels::Selector(bench.caps(), tuning));
                    }});
+}
+
+void add_split(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t dimensions) {
+  add_split(cases, {shape, base, rows}, dimensions);
 }
 
 // Layers with a window, scores that are scaled and capped, heads of 256.
@@ -74,6 +83,21 @@ void add_layers(std::vector<Case>& cases, const Scope& scope, AttentionShape sha
   add(cases, {.heads = 2, .kv_heads = 1, .head_dim = 256, .rope_dim = 256, .context = 96, .softcap = 50.0f}, 40, 33, 17);
 }
 
+// A score of each head that has no value.
+void add_sinks(std::vector<Case>& cases, const Scope& scope, const AttentionShape& shape) {
+  AttentionShapeRows work{.shape = shape, .base = 5, .rows = 20, .layer_window = 7, .sinks = true};
+  add(cases, work);
+  if (scope.depth == Depth::quick) return;
+  for (const std::uint32_t window : {0u, 40u}) {
+    work.base = 50, work.rows = 70, work.layer_window = window;
+    add(cases, work);
+    if (scope.tuning.texels) add_storage(cases, work);
+    add_split(cases, work, 32);
+  }
+  work.shape.kv_format = KvFormat::q8_0;
+  add(cases, work);
+}
+
 }  // namespace
 
 std::vector<Case> attention_prefill_cases(const Scope& scope) {
@@ -87,6 +111,7 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   blocks.kv_format = {KvFormat::q4_0, KvFormat::q5_1};
   add(cases, blocks, 5, 20);
   add_layers(cases, scope, common);
+  add_sinks(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
   for (const KvFormats& formats : {KvFormats{KvFormat::q5_1, KvFormat::q4_0}, KvFormats{KvFormat::f32, KvFormat::q4_0}}) {
     blocks.kv_format = formats;
@@ -106,6 +131,7 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   s.kv_format = KvFormat::f32;
   s.kv_heads = 4;
   add(cases, s, 50, 20);
+  add(cases, {.heads = 2, .kv_heads = 1, .head_dim = 512, .rope_dim = 512, .context = 96, .scale = 1.0f / 32}, 40, 33, 17);
   for (const std::uint32_t head_dim : {8u, 128u})
     add(cases, {.heads = 8, .kv_heads = 1, .head_dim = head_dim, .rope_dim = head_dim, .context = 96}, 40, 17);
   add_split(cases, common, 32, 70, 16);

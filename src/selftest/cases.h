@@ -49,6 +49,7 @@ std::vector<Case> head_gate_cases(const Scope& scope);  ///< and Q, K and V besi
 std::vector<Case> swiglu_cases(const Scope& scope);
 std::vector<Case> keep_rows_cases(const Scope& scope);
 std::vector<Case> prediction_cases(const Scope& scope);
+std::vector<Case> token_input_cases(const Scope& scope);  ///< token_inputs and token_gate
 std::vector<Case> move_kv_cases(const Scope& scope);
 std::vector<Case> cosine_cases(const Scope& scope);      ///< cosine and cosine_sum
 std::vector<Case> argmax_cases(const Scope& scope);      ///< argmax and argmax_merge

@@ -18,6 +18,7 @@ struct Shape {
   std::uint32_t heads = 1, kv_heads = 1, head_dim = 64, rows = 1;
   float size = 1.0f;   ///< of the values; small ones make epsilon matter
   bool whole = false;  ///< all of Q and all of K are a part each, not their heads
+  kernels::ValueNorm values = kernels::ValueNorm::none;
 };
 
 std::string check(Bench& bench, const Shape& shape) {
@@ -32,15 +33,23 @@ std::string check(Bench& bench, const Shape& shape) {
   bench.put({ResourceKind::qkv}, strided(qkv, width));
   bench.put({ResourceKind::weight, 0}, strided(q_weight, q_length));
   bench.put({ResourceKind::weight, 1}, strided(k_weight, k_length));
-  bench.run(kernels::head_norm(bench.select(), {0, 1, q_parts, k_parts, q_length, k_length, stride, norm_epsilon}, bucket, "head_norm"));
+  kernels::HeadNorm norm{0, 1, q_parts, k_parts, q_length, k_length, stride, norm_epsilon};
+  norm.values = shape.values;
+  bench.run(kernels::head_norm(bench.select(), norm, bucket, "head_norm"));
 
   const auto got = bench.get<float>({ResourceKind::qkv}, std::size_t{bucket} * stride);
   const double lanes = bench.select().tuning().lanes;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     std::vector<float> wanted(qkv.begin() + std::ptrdiff_t{row} * width, qkv.begin() + std::ptrdiff_t{row + 1} * width);
-    std::vector<double> tolerance(width, 0.0);  // V stays
-    for (std::uint32_t part = 0, at = 0; part < q_parts + k_parts; ++part) {
-      const std::vector<float>& weight = part < q_parts ? q_weight : k_weight;
+    std::vector<double> tolerance(width, 0.0);  // V stays, unless it has a norm
+    if (shape.values == kernels::ValueNorm::keys) {
+      const auto keys = wanted.begin() + shape.heads * dim;
+      std::copy_n(keys, shape.kv_heads * dim, keys + shape.kv_heads * dim);
+    }
+    const std::uint32_t v_parts = shape.values == kernels::ValueNorm::none ? 0 : k_parts;
+    const std::vector<float> ones(k_length, 1.0f);
+    for (std::uint32_t part = 0, at = 0; part < q_parts + k_parts + v_parts; ++part) {
+      const std::vector<float>& weight = part < q_parts ? q_weight : part < q_parts + k_parts ? k_weight : ones;
       const std::span<float> one = std::span(wanted).subspan(at, weight.size());
       ref::rms_norm(std::vector(one.begin(), one.end()), weight, norm_epsilon, one);
       // As rms_norm's, over a part.
@@ -55,7 +64,11 @@ std::string check(Bench& bench, const Shape& shape) {
 
 void add(std::vector<Case>& cases, const Shape& shape) {
   const std::string name = fmt::format("head_norm heads={}/{} D={} rows={}{}{}", shape.heads, shape.kv_heads, shape.head_dim, shape.rows,
-                                       shape.size < 1.0f ? " small" : "", shape.whole ? " whole" : "");
+                                       shape.size < 1.0f ? " small" : "",
+                                       shape.values == kernels::ValueNorm::keys  ? " K as V"
+                                       : shape.values == kernels::ValueNorm::own ? " and V"
+                                       : shape.whole                             ? " whole"
+                                                                                 : "");
   cases.push_back({"head_norm", name, [=](Bench& bench) { return check(bench, shape); }});
 }
 
@@ -65,7 +78,11 @@ std::vector<Case> head_norm_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 64, .rows = 5});
   add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 20, .rows = 5, .whole = true});
+  add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 64, .rows = 5, .values = kernels::ValueNorm::own});
+  add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 64, .rows = 5, .values = kernels::ValueNorm::keys});
   if (scope.depth == Depth::quick) return cases;
+  add(cases, {.heads = 3, .kv_heads = 3, .head_dim = 20, .rows = 33, .values = kernels::ValueNorm::own});
+  add(cases, {.heads = 8, .kv_heads = 1, .head_dim = 512, .rows = 3, .size = 1e-3f, .values = kernels::ValueNorm::keys});
   add(cases, {});
   add(cases, {.heads = 6, .kv_heads = 3, .head_dim = 20, .rows = 3});
   add(cases, {.heads = 4, .kv_heads = 1, .head_dim = 256, .rows = 70});

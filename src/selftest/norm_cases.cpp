@@ -14,8 +14,8 @@ namespace {
 using kernels::padded;
 using kernels::ResourceKind;
 
-constexpr std::uint32_t weight_tensor = 0, bias_tensor = 1;
-constexpr float norm_epsilon = 1e-5f;
+constexpr std::uint32_t weight_tensor = 0, bias_tensor = 1, scale_tensor = 2;
+constexpr float norm_epsilon = 1e-5f, output_scale = 0.37f;
 
 struct Shape {
   std::uint32_t n = 0, rows = 1;
@@ -24,6 +24,7 @@ struct Shape {
   float scale = 1.0f, size = 1.0f;  ///< size: of the values; small ones make epsilon matter
   float offset = 0.0f;              ///< of the values: removed by a layer norm
   std::uint32_t lanes = 0;          ///< 0: the device's own
+  bool scaled = false;              ///< the result is multiplied by a number on the device
 
   std::string text() const {
     std::string text = fmt::format("N={} rows={}{}{}{}", n, rows, centred ? (biased ? " bias" : " centred") : "",
@@ -32,6 +33,7 @@ struct Shape {
     if (size < 1.0f) text += " small";
     if (offset != 0.0f) text += fmt::format(" offset={}", offset);
     if (lanes != 0) text += fmt::format(" lanes={}", lanes);
+    if (scaled) text += " scaled";
     return text;
   }
 };
@@ -71,6 +73,10 @@ void expected_row(const Shape& shape, const Operands& o, std::uint32_t source, d
                             2 * epsilon * (std::abs(added) + std::abs(bias)));
     if (shape.residual) result += static_cast<double>(o.residual[std::size_t{source} * shape.n + i]);
     tolerance[i] += epsilon * (std::abs(result) + std::abs(scale * added)) + smallest;
+    if (shape.scaled) {
+      result *= static_cast<double>(output_scale);
+      tolerance[i] = static_cast<double>(output_scale) * tolerance[i] + epsilon * std::abs(result) + smallest;
+    }
     wanted[i] = static_cast<float>(result);
   }
 }
@@ -96,6 +102,10 @@ std::string check(Bench& bench, const Shape& shape) {
   if (shape.residual) {
     bench.put(residual, strided(o.residual, shape.n));
     norm.residual = residual;
+  }
+  if (shape.scaled) {
+    bench.put({ResourceKind::weight, scale_tensor}, strided({output_scale}, 1));
+    norm.output_scale = scale_tensor;
   }
   bench.reserve(out, std::size_t{bucket} * stride);
   bench.set_rows(3, shape.rows);
@@ -127,6 +137,7 @@ std::vector<Case> norm_cases(const Scope& scope) {
   add(cases, {.n = 172, .rows = 5, .residual = true, .scale = 0.22f});
   add(cases, {.n = 172, .rows = 5, .centred = true, .biased = false});
   add(cases, {.n = 172, .rows = 5, .centred = true, .last_row = true});
+  add(cases, {.n = 172, .rows = 5, .residual = true, .scaled = true});
   if (scope.depth == Depth::quick) return cases;
   add(cases, {.n = 1, .rows = 1, .centred = true});
   add(cases, {.n = 333, .rows = 3, .centred = true, .residual = true, .scale = 1.7f});

@@ -108,7 +108,11 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
   std::copy_n(special, std::min(std::size(special), v.size()), v.begin());
   if (traits(a.kv_format.v).has_blocks()) put_hard_blocks(v);
   const std::vector<float> table = make_rope_table(a);
-  bench.put({ResourceKind::qkv}, strided(joined_rows(bucket, {&q, &k, &v}), a.qkv_width()));
+  if (a.queries_alone) {
+    bench.put({ResourceKind::qkv}, strided(q, a.qkv_width()));
+  } else {
+    bench.put({ResourceKind::qkv}, strided(joined_rows(bucket, {&q, &k, &v}), a.qkv_width()));
+  }
   bench.put({ResourceKind::rope_table}, table);
   bench.reserve({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   const kernels::KvLayout k_layout = a.cache(ResourceKind::k_cache), v_layout = a.cache(ResourceKind::v_cache);
@@ -134,6 +138,11 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
         rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, k_row + position);
     k_stored.insert(k_stored.end(), turned.begin(), turned.end());
   }
+  if (a.queries_alone) {
+    const auto stored = bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, k_layout.bytes() / 4);
+    const std::string written = touched("the cache of another layer", stored);
+    return written.empty() ? touched("q of padding rows", std::span(q_words).subspan(std::size_t{shape.rows} * padded(q_width))) : written;
+  }
   std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, k_layout.bytes() / 4),
                                        kv_words(k_layout, shape.base, k_stored), "wanted");
   if (difference.empty()) {
@@ -146,10 +155,13 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
 
 void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
   const AttentionShape& a = shape.attention;
-  const std::string name = fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}{}{}{}{}", to_string(a.kv_format),
-                                       a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base,
-                                       shape.rows, shape.parents.empty() ? "" : " tree", shape.rotates ? "" : " still",
-                                       shape.k_local ? " K local" : "", shape.q_local ? " Q local" : "");
+  const std::string name =
+      fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}{}{}{}{}", to_string(a.kv_format),
+                  a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base, shape.rows,
+                  shape.parents.empty() ? "" : " tree", shape.rotates ? "" : " still", shape.k_local ? " K local" : "",
+                  shape.q_local     ? " Q local"
+                  : a.queries_alone ? " Q alone"
+                                    : "");
   cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape, bench.select()); }});
   if (!texels) return;
   cases.push_back({"rope_store", name + " storage buffers", [shape](Bench& bench) {
@@ -198,6 +210,9 @@ void add_formats(std::vector<Case>& cases, Depth depth, bool texels) {
 std::vector<Case> rope_store_cases(const Scope& scope) {
   std::vector<Case> cases;
   const bool texels = scope.tuning.texels && scope.depth == Depth::full;
+  AttentionShape alone{.heads = 4, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 75, .kv_format = KvFormat::f16};
+  alone.rope_halves = alone.queries_alone = true;
+  add(cases, {alone, 60, 5}, texels);
   for (const KvFormat format : {KvFormat::f16, KvFormat::f32}) {
     for (const bool halves : {false, true}) {
       if (scope.depth == Depth::quick && (format == KvFormat::f16) == halves) continue;

@@ -30,6 +30,7 @@ std::vector<Case> all_cases(const Scope& scope) {
                             swiglu_cases,
                             keep_rows_cases,
                             prediction_cases,
+                            token_input_cases,
                             move_kv_cases,
                             cosine_cases,
                             argmax_cases,

@@ -22,7 +22,8 @@ class Segmenter {
   virtual std::string spell(Token token) const = 0;
 };
 
-/// SentencePiece BPE: Kudo and Richardson 2018 (arXiv:1808.06226), section 3, with byte fallback. `vocabulary` must outlive it.
+/// SentencePiece BPE: Kudo and Richardson 2018 (arXiv:1808.06226), section 3, with byte fallback. Pairs are joined by the scores of what
+/// they make, or by the ranks of the vocabulary's merges if its model is "gemma4". `vocabulary` must outlive it.
 std::unique_ptr<Segmenter> make_sentencepiece(const Vocabulary& vocabulary);
 
 /// Byte-level BPE: Sennrich et al. 2016 (arXiv:1508.07909) over the bytes of GPT-2. `vocabulary` must outlive it.

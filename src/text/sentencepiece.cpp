@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/poll.h"
+#include "base/status.h"
 #include "text/pair_merge.h"
 #include "text/segmenter.h"
 #include "text/utf8.h"
@@ -42,7 +43,7 @@ std::string unescape_spaces(std::string_view escaped) {
 
 class SentencePiece final : public Segmenter {
  public:
-  explicit SentencePiece(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
+  explicit SentencePiece(const Vocabulary& vocabulary) : vocabulary_(vocabulary), ranked_(vocabulary.model == "gemma4") {
     bytes_.fill(-1);
     ids_.reserve(vocabulary.tokens.size());
     for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
@@ -59,6 +60,7 @@ class SentencePiece final : public Segmenter {
       longest_ = std::max(longest_, written.size());
       ids_.emplace(written, static_cast<std::uint32_t>(i));
     }
+    if (ranked_) add_merges();
   }
 
   void append(std::string_view text, bool starts_text, std::vector<Token>& out) const override {
@@ -66,6 +68,7 @@ class SentencePiece final : public Segmenter {
     const std::string escaped = escape_spaces(text, starts_text && vocabulary_.add_space_prefix);
     std::vector<Symbol> symbols = characters_of(escaped);
     merge_pairs(symbols, [&](const Symbol& left, const Symbol& right, Merge& merge) {
+      if (ranked_) return find_merge(left, right, merge);
       const std::size_t size = left.size + right.size;
       if (size > longest_) return false;
       merge.id = find(std::string_view(escaped).substr(left.begin, size));
@@ -95,6 +98,33 @@ class SentencePiece final : public Segmenter {
   }
 
  private:
+  static std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) { return (std::uint64_t{left} << 32) | right; }
+
+  void add_merges() {
+    merges_.reserve(vocabulary_.merges.size());
+    for (std::size_t rank = 0; rank < vocabulary_.merges.size(); ++rank) {
+      const std::string_view written = vocabulary_.merges[rank];
+      const std::size_t space = written.find(' ', 1);
+      if (space == std::string_view::npos || space + 1 == written.size()) {
+        fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", is not two symbols with a space between.", rank, written);
+      }
+      const std::string_view left = written.substr(0, space), right = written.substr(space + 1);
+      const std::uint32_t left_id = find(left), right_id = find(right), joined = find(std::string(left) + std::string(right));
+      if (left_id == no_token || right_id == no_token || joined == no_token) {
+        fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", has a part that is no token.", rank, written);
+      }
+      merges_.emplace(pair_key(left_id, right_id), Merge{static_cast<double>(rank), joined});
+    }
+  }
+
+  bool find_merge(const Symbol& left, const Symbol& right, Merge& merge) const {
+    if (left.id == no_token || right.id == no_token) return false;
+    const auto found = merges_.find(pair_key(left.id, right.id));
+    if (found == merges_.end()) return false;
+    merge = found->second;
+    return true;
+  }
+
   std::uint32_t find(std::string_view piece) const {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? no_token : found->second;
@@ -129,6 +159,8 @@ class SentencePiece final : public Segmenter {
   }
 
   const Vocabulary& vocabulary_;
+  bool ranked_;                                              // pairs are joined by the ranks of merges, not by scores
+  std::unordered_map<std::uint64_t, Merge> merges_;          // by pair_key
   std::unordered_map<std::string_view, std::uint32_t> ids_;  // views into the vocabulary
   std::array<Token, 256> bytes_{};
   std::size_t longest_ = 0;

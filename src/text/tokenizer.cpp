@@ -45,7 +45,7 @@ struct Tokenizer::Impl {
 
   explicit Impl(Vocabulary given) : vocabulary(std::move(given)) {
     check_vocabulary(vocabulary, Code::invalid_argument);
-    segmenter = vocabulary.model == "llama" ? make_sentencepiece(vocabulary) : make_byte_level_bpe(vocabulary);
+    segmenter = vocabulary.model == "gpt2" ? make_byte_level_bpe(vocabulary) : make_sentencepiece(vocabulary);
     pieces.reserve(vocabulary.tokens.size());
     for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) add_token(static_cast<Token>(i));
     // Markers that the file calls normal come last: they never hide another token of the same text.

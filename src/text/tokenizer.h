@@ -1,4 +1,5 @@
-// Tokenizers from GGUF metadata: SentencePiece BPE with scores and byte fallback ("llama"), byte-level BPE with merges ("gpt2").
+// Tokenizers from GGUF metadata: SentencePiece BPE with scores and byte fallback ("llama"), the same with merges by rank in place of scores
+// ("gemma4"), byte-level BPE with merges ("gpt2").
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,12 @@ struct TokenFlags {
 
 /// Everything a tokenizer is made of; from a GGUF file, or filled by hand (tests, converters).
 struct Vocabulary {
-  std::string model;  ///< "llama" (SentencePiece BPE) or "gpt2" (byte-level BPE)
+  std::string model;  ///< "llama", "gemma4" (SentencePiece BPE) or "gpt2" (byte-level BPE)
   std::string pre;    ///< pre-tokenizer of "gpt2": a name of pretokenizer_rules()
   std::vector<std::string> tokens;
   std::vector<float> scores;        ///< "llama"
   std::vector<TokenType> types;     ///< may be empty: all normal
-  std::vector<std::string> merges;  ///< "gpt2": "left right", by rank
+  std::vector<std::string> merges;  ///< "gpt2", "gemma4": "left right", by rank
   Token bos = -1, eos = -1, eot = -1, unknown = -1;
   Token eom = -1, padding = -1;                                ///< for callers: no tokenizer needs them
   Token fill_prefix = -1, fill_suffix = -1, fill_middle = -1;  ///< precede the text around a gap and the text that fills it; for callers

@@ -130,9 +130,9 @@ void check_chosen(const std::string& pre, const std::string& model, const gguf::
 }  // namespace
 
 void check_vocabulary(const Vocabulary& v, Code code) {
-  if (v.model != "llama" && v.model != "gpt2") {
-    fail(Code::unsupported, "The tokenizer model \"{}\" (tokenizer.ggml.model) is not known to this build; it knows llama and gpt2.",
-         v.model);
+  if (v.model != "llama" && v.model != "gpt2" && v.model != "gemma4") {
+    fail(Code::unsupported,
+         "The tokenizer model \"{}\" (tokenizer.ggml.model) is not known to this build; it knows llama, gpt2 and gemma4.", v.model);
   }
   check_lengths(v, code);
   const auto in_range = [&v](Token token) { return token >= 0 && static_cast<std::size_t>(token) < v.tokens.size(); };
@@ -172,10 +172,15 @@ Vocabulary Vocabulary::from(const gguf::File& file, const std::string& pre) {
   if (llama) {
     v.scores = file.floats("tokenizer.ggml.scores");
     v.pre = "default";
-  } else if (v.model == "gpt2") {
+  } else if (v.model == "gpt2" || v.model == "gemma4") {
     const std::vector<std::string>* merges = file.strings("tokenizer.ggml.merges");
-    if (merges == nullptr) fail(Code::bad_file, "{} has a gpt2 tokenizer without merges (tokenizer.ggml.merges is missing).", file.path());
+    if (merges == nullptr) {
+      fail(Code::bad_file, "{} has a {} tokenizer without merges (tokenizer.ggml.merges is missing).", file.path(), v.model);
+    }
     v.merges = *merges;
+  }
+  if (v.model == "gemma4") bos_by_default = true;
+  if (v.model == "gpt2") {
     v.pre = pre.empty() ? file.string("tokenizer.ggml.pre", "") : pre;
     if (v.pre.empty()) {
       log::warning("{} does not name its pre-tokenizer (tokenizer.ggml.pre); using \"default\", which may cut words differently.",

@@ -67,6 +67,8 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("move_kv", MoveKv, MOVE_KV),
     CONTRACT("keep_rows", KeepRows, KEEP_ROWS),
     CONTRACT("store_record", StoreRecord, STORE_RECORD),
+    CONTRACT("token_inputs", TokenInputs, TOKEN_INPUTS),
+    CONTRACT("token_gate", TokenGate, TOKEN_GATE),
     CONTRACT("prediction_input", PredictionInput, PREDICTION_INPUT),
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),

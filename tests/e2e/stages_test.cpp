@@ -112,6 +112,35 @@ TEST_F(Stages, HaveTheTypesOfKeysAndValuesOfTheWhole) {
   EXPECT_EQ(kv, one->memory().kv);
 }
 
+// Gemma 4's last layers read the keys and values of earlier ones, in the tiny model layers 3 and 4 those of 1 and 2.
+TEST_F(Stages, HaveLayersThatShareKeysAndValuesTogether) {
+  fixtures::TinyConfig config = fixtures::tiny_family("gemma4");
+  config.context = 256;
+  config.token_input = 0;
+  const std::string file = directory_.file("shared.gguf");
+  fixtures::write_tiny_model(config, file);
+  const auto refusal = [&](const std::string& model, const char* devices) {
+    EngineOptions options = options_for(model, 1);
+    options.devices = devices;
+    try {
+      Engine::load(options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::unsupported) << error.what();
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal(file, "0:2,0:3").find("layer 3 reads the keys and values of layer 1"), std::string::npos);
+  EngineOptions parts = options_for(file, 1);
+  parts.devices = "0:1,0:4";
+  const auto one = Engine::load(options_for(file, 1)), two = Engine::load(parts);
+  const Tokens expected = text_of(one, with("none"), 12);
+  for (const char* draft : {"none", "exit:1,k=4", "skip:attn:1;mlp:3,gamma=0,adaptive=0,k=5"}) {
+    EXPECT_EQ(text_of(two, with(draft), 12), expected) << draft;
+  }
+  EXPECT_NE(refusal(tiny("gemma4"), "0:1,0:4").find("per-layer embeddings"), std::string::npos);
+}
+
 class StagesOfFamilies : public Stages, public testing::WithParamInterface<const char*> {};
 
 TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {

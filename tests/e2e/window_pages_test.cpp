@@ -183,7 +183,7 @@ TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
   EXPECT_EQ(open(engine)->generate(random_text(300, 1), 5, {}).tokens, session->generate(random_text(300, 1), 5, {}).tokens);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3", "lfm2", "granitehybrid"));
+INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3", "gemma4", "lfm2", "granitehybrid"));
 
 }  // namespace
 }  // namespace skipstone::engine

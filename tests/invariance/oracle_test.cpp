@@ -94,7 +94,7 @@ TEST(DeviceAgainstOracle, LogitsOfAllFormats) {
 }
 
 TEST(DeviceAgainstOracle, LogitsOfExperts) {
-  for (const char* family : {"qwen3moe", "nemotron_h_moe", "granitehybrid", "qwen35moe", "qwen3next", "lfm2moe"}) {
+  for (const char* family : {"qwen3moe", "nemotron_h_moe", "granitehybrid", "qwen35moe", "qwen3next", "lfm2moe", "gpt-oss"}) {
     SCOPED_TRACE(family);
     TinyConfig tiny = fixtures::tiny_family(family);
     tiny.experts = 6;

@@ -25,7 +25,17 @@ inline constexpr FamilyLayer family_layers[] = {
     {"exaone4", qk_and_post_norms},
     {"gemma2", post_norms},
     {"gemma3", qk_and_post_norms},
+    {"gemma4",
+     "attn_qkv qk_norm rope_store attention attention.merge attn_output post_attention_norm ffn_gate_up ffn_down post_ffw_norm inp_gate "
+     "token_gate proj post_norm"},
     {"glm4", post_norms},
+    {"glm4moe",
+     "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_norm ffn_router route group_experts expert_gate expert_up "
+     "expert_swiglu expert_down shared_gate_up shared_down combine_experts"},
+    {"gpt-oss",
+     "attn_qkv rope_store attention attention.merge attn_output ffn_norm ffn_router route group_experts expert_gate expert_up "
+     "expert_swiglu "
+     "expert_down combine_experts"},
     {"granitehybrid", llama_layer, "output output.merge", "ssm_in scan gated_norm ssm_out ffn_gate_up ffn_down"},
     {"lfm2", "attn_qkv qk_norm rope_store attention attention.merge attn_output ffn_gate_up ffn_down", "output output.merge",
      "shortconv_in short_conv shortconv_out ffn_gate_up ffn_down"},

@@ -137,12 +137,21 @@ fixtures::TinyConfig tiny_of(const model::Architecture& row) {
   tiny.architecture = row.name;
   tiny.keys = fixtures::tiny_family(row.name).keys;
   tiny.experts = fixtures::tiny_family(row.name).experts;
+  tiny.token_input = fixtures::tiny_family(row.name).token_input;
+  if (row.window_heads) tiny.layers = fixtures::tiny_family(row.name).layers;
   if (row.unrotated_every > 0 || row.full_every > 0) tiny.layers = std::max(row.unrotated_every, row.full_every);
   for (const gguf::Pair& pair : tiny.keys) {
     if (const auto* array = std::get_if<std::shared_ptr<const gguf::Array>>(&pair.value))
       tiny.layers = static_cast<std::uint32_t>((*array)->size());
   }
   return tiny;
+}
+
+/// The layer's dispatches where it lacks matrices of K and V.
+std::string with_own_matrices(std::string layer, const model::Attention& attention) {
+  const std::string all = "attn_qkv";
+  if (!attention.kv_source && !attention.keys_as_values) return layer;
+  return layer.replace(layer.find(all), all.size(), attention.kv_source ? "attn_q" : "attn_qk");
 }
 
 std::string without_rotation(std::string layer) {
@@ -160,11 +169,14 @@ TEST(PlanProperties, OfAllFamilies) {
     const std::uint32_t layers = plans.config().layer_count();
     const int all = static_cast<int>(layers);
     ASSERT_EQ(plan.layer_starts.size(), layers + 1);
-    EXPECT_EQ(labels(std::span(plan.dispatches).first(plan.layer_starts.front())), "embed");
+    const bool token_inputs = plans.config().token_input() != 0;
+    EXPECT_EQ(labels(std::span(plan.dispatches).first(plan.layer_starts.front())),
+              token_inputs ? "embed token_embed token_projection token_inputs" : "embed");
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
       const model::LayerConfig& config = plans.config().layers[layer];
       const auto* attention = std::get_if<model::Attention>(&config.mixer);
-      const std::string text(attention != nullptr ? wanted.dispatches : config.has_mixer() ? wanted.recurrent : wanted.mlp);
+      std::string text(attention != nullptr ? wanted.dispatches : config.has_mixer() ? wanted.recurrent : wanted.mlp);
+      if (attention != nullptr) text = with_own_matrices(std::move(text), *attention);
       EXPECT_EQ(labels(plan, layer), attention == nullptr || attention->rotates ? text : without_rotation(text)) << layer;
     }
     EXPECT_EQ(labels(plan, layers), wanted.output);

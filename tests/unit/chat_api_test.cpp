@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -142,11 +145,14 @@ TEST_F(ChatApi, ErrorsCarryWhereTheyAre) {
   EXPECT_STREQ(skipstone_last_error_where(), "");
 }
 
-/// A file of a vocabulary with two templates, whose names are listed or not.
-void write_templates(const std::string& path, bool listed) {
-  gguf::Writer writer;
-  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
-  std::vector<std::int32_t> types = {2, 3, 3};
+/// The metadata of a vocabulary of bytes and control tokens.
+void set_vocabulary(gguf::Writer& writer, const std::vector<std::string>& control) {
+  std::vector<std::string> tokens = {"<unk>"};
+  std::vector<std::int32_t> types = {2};
+  for (const std::string& token : control) {
+    tokens.push_back(token);
+    types.push_back(3);
+  }
   for (int byte = 0; byte < 256; ++byte) {
     tokens.push_back(fmt::format("<0x{:02X}>", byte));
     types.push_back(6);
@@ -156,6 +162,12 @@ void write_templates(const std::string& path, bool listed) {
   writer.set_strings("tokenizer.ggml.tokens", tokens);
   writer.set_floats("tokenizer.ggml.scores", std::vector<float>(tokens.size(), 0.0f));
   writer.set_integers("tokenizer.ggml.token_type", types);
+}
+
+/// A file of a vocabulary with two templates, whose names are listed or not.
+void write_templates(const std::string& path, bool listed) {
+  gguf::Writer writer;
+  set_vocabulary(writer, {"<s>", "</s>"});
   writer.set("tokenizer.chat_template", std::string("usual {{ messages[0].content }}"));
   writer.set("tokenizer.chat_template.tool_use", std::string("{{ tools|tojson if tools }} {{ messages[0].content }}"));
   if (listed) writer.set_strings("tokenizer.chat_templates", {"tool_use"});
@@ -175,6 +187,55 @@ TEST_F(ChatApi, ConversationsWithToolsGetTheModelsTemplateForThem) {
     EXPECT_EQ(text(R"([{"type": "function", "function": {"name": "f"}}])"), R"([{"type": "function", "function": {"name": "f"}}] Hi <s>)");
   }
   EXPECT_EQ(open().info().tool_use_text, nullptr);
+}
+
+/// What a parser of the chat's format makes of an answer's tokens: "reasoning|text|calls".
+std::string parts_of(const Chat& chat, std::span<const skipstone_token> answer) {
+  std::string reasoning, text, calls;
+  const OnChatEvent on_event = [&](const skipstone_chat_event& event) {
+    if (event.kind == SKIPSTONE_CHAT_REASONING) reasoning.append(event.text, event.bytes);
+    if (event.kind == SKIPSTONE_CHAT_TEXT) text.append(event.text, event.bytes);
+    if (event.kind == SKIPSTONE_CHAT_TOOL_CALL_BEGIN) calls += event.name;
+    if (event.kind == SKIPSTONE_CHAT_TOOL_CALL_ARGUMENTS) calls.append(event.text, event.bytes);
+    return true;
+  };
+  ChatParser parser(chat, R"({"tools": [{"type": "function", "function": {"name": "weather"}}]})");
+  for (const skipstone_token token : answer) parser.push(token, on_event);
+  parser.finish(on_event);
+  return fmt::format("{}|{}|{}", reasoning, text, calls);
+}
+
+// What the template of gpt-oss writes for answers is what their parser reads, token by token: analysis, a call, the final channel.
+TEST_F(ChatApi, AnswersOfGptOssAreReadAsItsTemplateWritesThem) {
+  std::ifstream file(std::string(SKIPSTONE_SHARED_DATA) + "/templates/templates/gpt-oss-120b.jinja");
+  if (!file) GTEST_SKIP() << "no template";
+  gguf::Writer writer;
+  set_vocabulary(writer, {"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>"});
+  writer.set("tokenizer.ggml.eos_token_id", std::uint32_t{6});
+  writer.set("tokenizer.ggml.add_bos_token", false);
+  writer.set("tokenizer.ggml.add_space_prefix", false);
+  writer.set("tokenizer.chat_template", std::string(std::istreambuf_iterator<char>(file), {}));
+  writer.write(folder_.file("harmony.gguf"));
+  const Chat chat = Chat::open(folder_.file("harmony.gguf"));
+  constexpr skipstone_token returned = 6, called = 7;
+  EXPECT_EQ(chat.end_tokens(), (std::vector<skipstone_token>{returned, called})) << "<|end|> ends a message, not the answer";
+  const std::string question = R"({"role": "user", "content": "Rain in Bern?"})";
+  const std::string tools =
+      R"([{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}])";
+  const std::string no_prompt = R"({"add_generation_prompt": false})";
+  const std::vector<skipstone_token> prompt = chat.render("[" + question + "]", tools);
+  const auto answer = [&](const std::string& message, skipstone_token end) {
+    std::vector<skipstone_token> tokens = chat.render("[" + question + ", " + message + "]", tools, no_prompt);
+    EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), tokens.begin()));
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
+    EXPECT_EQ(tokens.back(), end);
+    return parts_of(chat, tokens);
+  };
+  EXPECT_EQ(answer(R"({"role": "assistant", "reasoning_content": "Rare.", "content": "No, sun."})", returned), "Rare.|No, sun.|");
+  EXPECT_EQ(answer(R"({"role": "assistant", "reasoning_content": "Look.", "content": null, "tool_calls": [
+                     {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Bern\"}"}}]})",
+                   called),
+            R"(Look.||weather{"city": "Bern"})");
 }
 
 TEST_F(ChatApi, RenderingEndsWhereItIsAskedTo) {

@@ -58,6 +58,26 @@ TEST(ExpertsConfig, ReadsRatesByKeyHead) {
   EXPECT_FALSE(net.tiled_heads);
 }
 
+// GLM-4.5's files may lack the norms of Q and K, in all layers alike.
+TEST(ExpertsConfig, GlmMayHaveNoNormsOfQAndK) {
+  EditedModel model = edited("glm4moe");
+  const Config whole = Config::from(model.open());
+  EXPECT_EQ(whole.attention().qk_norm, model::QkNorm::head);
+  EXPECT_EQ(whole.rope_dim, 8u);
+  EXPECT_EQ(whole.experts()->gating, Gating::sigmoid);
+  EXPECT_TRUE(whole.experts()->corrected && whole.experts()->renormalised);
+  EXPECT_EQ(whole.experts()->scale, 1.5f);
+  EXPECT_EQ(whole.experts()->shared_width, 64u);
+  EXPECT_FALSE(whole.experts()->has_shared_gate());
+  EXPECT_EQ(whole.prediction_layers.at(0).feedforward, whole.layers[0].feedforward);
+  model.remove_tensor("blk.2.attn_q_norm.weight");
+  tests::expect_refused(model, Code::bad_file, "'blk.2.attn_q_norm.weight' is missing");
+  for (int block = 0; block < 6; ++block) {
+    for (const char* norm : {".attn_q_norm.weight", ".attn_k_norm.weight"}) model.remove_tensor("blk." + std::to_string(block) + norm);
+  }
+  EXPECT_EQ(Config::from(model.open()).attention().qk_norm, model::QkNorm::none);
+}
+
 TEST(ExpertsConfig, LeadingLayersMayBeDense) {
   const Config c = Config::from(edited("lfm2moe").open());
   EXPECT_EQ(c.layers[0].feedforward, model::Feedforward(model::Mlp{.width = 64}));

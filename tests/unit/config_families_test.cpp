@@ -1,10 +1,12 @@
 // What families do differently, as Config::from reads it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,9 +57,10 @@ TEST(Config, ReadsParallelBlocks) {
   EXPECT_TRUE(layer[Role::attention_norm]);
   EXPECT_FALSE(layer[Role::ffn_norm]);
   EXPECT_EQ(layer[Role::attention_norm].bias, nullptr);
-  EXPECT_EQ(model::describe(cohere).front(),
-            "layers 0-2 window 12, layer 3 global without RoPE, and so on every 4 layers up to 4, layer norms without a bias, attention and "
-            "MLP in parallel, MLP gated by SiLU");
+  EXPECT_EQ(
+      model::describe(cohere).front(),
+      "layers 0-2 window 12, layer 3 global without RoPE, and so on every 4 layers up to 4, layer norms without a bias, attention and "
+      "MLP in parallel, MLP gated by SiLU");
 }
 
 TEST(Config, FindsFusedTensorsAndNormsOfHeads) {
@@ -104,6 +107,14 @@ TEST(Config, RefusesWhatIsNotAFamilys) {
   refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_norm.weight", {48})), Code::unsupported, "'blk.0.attn_norm.weight'");
   refused(std::move(EditedModel(family("gemma2")).remove_tensor("blk.3.post_ffw_norm.weight")), Code::bad_file,
           "'blk.3.post_ffw_norm.weight' is missing");
+  refused(std::move(EditedModel(family("gpt-oss")).remove_tensor("blk.2.attn_sinks.weight")), Code::bad_file,
+          "'blk.2.attn_sinks.weight' is missing");
+  refused(std::move(EditedModel(family("gpt-oss")).tensor("blk.2.attn_sinks.weight", {2})), Code::bad_file, "has shape 2, expected 4");
+  refused(std::move(EditedModel(family("qwen3")).tensor("blk.0.attn_sinks.weight", {4})), Code::unsupported, "'blk.0.attn_sinks.weight'");
+  for (const char* bias : {"attn_k", "attn_output", "ffn_gate_inp", "ffn_gate_exps", "ffn_down_exps"}) {
+    const std::string name = std::string("blk.1.") + bias + ".bias";
+    refused(std::move(EditedModel(family("gpt-oss")).remove_tensor(name)), Code::bad_file, "'" + name + "' is missing");
+  }
 }
 
 TEST(Config, RefusesContradictions) {
@@ -130,6 +141,7 @@ TEST(Config, RefusesContradictions) {
   refused("mistral3", "rope.scaling.factor", -2.0f, "expected a finite number above 0");
   refused("mistral3", "attention.temperature_scale", -0.1f, "0 or more");
   refused("mistral3", "rope.freq_base", 1.0f, "YaRN needs a base above 1");
+  refused("gpt-oss", "rope.scaling.yarn_beta_fast", 0.0f, "expected a finite number above 0");
   EXPECT_THROW(Config::from(EditedModel(family("gemma2")).remove("gemma2.attn_logit_softcapping").open()), Error);
   EXPECT_THROW(Config::from(EditedModel(family("gemma3")).remove("gemma3.attention.sliding_window").open()), Error);
   EXPECT_THROW(Config::from(EditedModel().set("llama.rope.scaling.type", std::string("yarn")).open()), Error);  // no factor
@@ -149,6 +161,7 @@ TEST(Config, ReadsWhichLayersHaveAWindow) {
   EXPECT_EQ(mistral.attention(3).window, 128u);
   EXPECT_EQ(windows(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{0}).open())), "ffff");
   EXPECT_EQ(windows(Config::from(EditedModel(family("gemma2")).open())), "wfwfw");
+  EXPECT_EQ(windows(Config::from(EditedModel(family("gpt-oss")).open())), "wfwfw");
   TinyConfig seven = family("gemma3");
   seven.layers = 7;
   const Config gemma3 = Config::from(EditedModel(seven).open());
@@ -187,6 +200,96 @@ TEST(Config, ScalesLayersOfFullAttentionAlone) {
   EXPECT_FALSE(olmo3.attention(3).local_rope);
   EXPECT_EQ(olmo3.local_rope_base, olmo3.rope_base);
   EXPECT_EQ(olmo3.rope_factors.back(), 8.0f);
+}
+
+TEST(Config, ReadsHeadsOfLayersWithAWindow) {
+  const Config c = Config::from(EditedModel(family("gemma4")).open());
+  EXPECT_TRUE(c.windows_have_own_heads());
+  const model::Attention &sliding = c.attention(0), &full = c.attention(2);
+  EXPECT_EQ(sliding.window, 12u);
+  EXPECT_EQ(sliding.head_dim, 16u);
+  EXPECT_EQ(sliding.kv_heads, 2u);
+  EXPECT_FALSE(sliding.keys_as_values);
+  EXPECT_TRUE(sliding.local_rope);
+  EXPECT_EQ(full.window, 0u);
+  EXPECT_EQ(full.head_dim, 32u);
+  EXPECT_EQ(full.kv_heads, 1u);
+  EXPECT_TRUE(full.keys_as_values);
+  EXPECT_EQ(full.scale, 1.0f);
+  EXPECT_EQ(c.attention(3).kv_source, 1u);
+  EXPECT_EQ(c.attention(4).kv_source, 2u);
+  EXPECT_TRUE(c.has_readers(1, 5));
+  EXPECT_FALSE(c.has_readers(1, 3)) << "the reader comes later";
+  EXPECT_FALSE(c.has_readers(0, 5));
+  EXPECT_EQ(c.rope_dim_of(full), 32u);
+  EXPECT_EQ(c.rope_dim_of(sliding), 16u);
+  EXPECT_EQ(c.q_width(), 128u);
+  EXPECT_EQ(c.qkv_width(), 128u + 2 * 32u);
+  EXPECT_EQ(c.token_input(), 32u);
+  EXPECT_TRUE(c.has_window(0, 8)) << "also in a context below the window, since the heads are others";
+
+  const auto refused = [](EditedModel&& model, Code code, const std::string& sentence) {
+    try {
+      Config::from(model.open());
+      ADD_FAILURE() << sentence;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
+    }
+  };
+  const auto counts = [](std::vector<std::uint32_t> all) { return std::make_shared<const gguf::Array>(gguf::Array{std::move(all)}); };
+  refused(std::move(EditedModel(family("gemma4")).set("gemma4.attention.shared_kv_layers", std::uint32_t{4})), Code::bad_file,
+          "Layer 2 has no keys and values of its own");
+  refused(std::move(EditedModel(family("gemma4")).set("gemma4.attention.head_count_kv", counts({2, 1, 1, 1, 1}))), Code::unsupported,
+          "layers 0 and 1 differ");
+  refused(std::move(EditedModel(family("gemma4")).set("gemma4.attention.head_count_kv", counts({3, 3, 1, 3, 1}))), Code::bad_file,
+          "do not divide among the 3 KV heads of layer 0");
+  refused(std::move(EditedModel(family("gemma4")).set("gemma4.embedding_length_per_layer_input", std::uint32_t{20})), Code::unsupported,
+          "needs a multiple of 32");
+  refused(std::move(EditedModel(family("gemma4")).remove_tensor("per_layer_proj_norm.weight")), Code::bad_file,
+          "'per_layer_proj_norm.weight' is missing");
+}
+
+TEST(Config, ReadsSinksBiasesAndTheNormBeforeExperts) {
+  const gguf::File file = EditedModel(family("gpt-oss")).open();
+  const Config config = Config::from(file);
+  EXPECT_TRUE(config.attention().sinks);
+  EXPECT_EQ(config.layers[1].norm_after, model::Norm::none);
+  EXPECT_EQ(config.experts()->activation, model::Activation::clamped_silu);
+  EXPECT_EQ(config.experts()->gating, model::Gating::softmax_of_chosen);
+  EXPECT_FALSE(config.experts()->renormalised);
+  const model::Parameters layer = model::find_tensors(file, config).layers[1];
+  EXPECT_EQ(layer[Role::sinks].weight->name, "blk.1.attn_sinks.weight");
+  EXPECT_EQ(layer[Role::sinks].weight->elements(), 4u);
+  EXPECT_EQ(layer[Role::ffn_norm].weight->name, "blk.1.post_attention_norm.weight");
+  EXPECT_EQ(layer[Role::expert_up].bias->shape[1], 6u);
+  EXPECT_NE(layer[Role::o].bias, nullptr);
+  EXPECT_EQ(model::describe(config).front(),
+            "layer 0 window 12 with 2 of 6 experts of 32, layer 1 global with 2 of 6 experts of 32, and so on every 2 layers up to 4, "
+            "a sink in the softmax of each head, experts gated by a clamped SiLU, router by a softmax over the chosen experts, biases of "
+            "all matrices");
+}
+
+// YaRN divides frequencies between two pairs, which may be rounded outwards to whole ones. 16 dimensions, base 10000, original context 16:
+// 2 turns at pair 0.21, a quarter of a turn at pair 2.02.
+TEST(Config, RoundsThePairsOfYarnWhereTheFileSaysSo) {
+  const auto factors = [](std::optional<bool> truncate) {
+    EditedModel model(family("gpt-oss"));
+    if (truncate) model.set("gpt-oss.rope.scaling.yarn_truncate", *truncate);
+    return Config::from(model.open()).rope_factors;
+  };
+  const auto pair_of = [](double turns) { return 8.0 * std::log(16.0 / (turns * 2.0 * 3.14159265358979)) / std::log(10000.0); };
+  const auto factor = [](double pair, double low, double high) {
+    const double divided = std::clamp((pair - low) / (high - low), 0.0, 1.0);
+    return 1.0 / (divided / 8.0 + 1.0 - divided);
+  };
+  const std::vector<float> exact = factors(false), rounded = factors(true);
+  ASSERT_EQ(exact.size(), 8u);
+  for (std::uint32_t pair = 0; pair < 8; ++pair) {
+    EXPECT_NEAR(exact[pair], factor(pair, pair_of(2.0), pair_of(0.25)), 1e-5) << pair;
+    EXPECT_NEAR(rounded[pair], factor(pair, 0.0, 3.0), 1e-5) << pair;
+  }
+  EXPECT_EQ(factors(std::nullopt), exact) << "files of gpt-oss may not say it";
 }
 
 TEST(Config, ReadsScalesAndSoftcaps) {

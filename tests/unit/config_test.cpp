@@ -232,14 +232,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"WidthDoesNotDivide",
                 [](EditedModel& m) { m.set("llama.embedding_length", std::uint32_t{66}).remove("llama.attention.key_length"); },
                 Code::bad_file, "llama.attention.key_length"},
-        set("HugeHead", "llama.attention.key_length", std::uint32_t{260}),
+        set("HugeHead", "llama.attention.key_length", std::uint32_t{516}),
         Refusal{"HugeHeadByDefault",
                 [](EditedModel& m) {
                   m.remove("llama.attention.key_length")
                       .remove("llama.attention.value_length")
-                      .set("llama.embedding_length", std::uint32_t{2048});
+                      .set("llama.embedding_length", std::uint32_t{4096});
                 },
-                Code::unsupported, "512 dimensions"},
+                Code::unsupported, "1024 dimensions"},
         set("KeysUnlikeValues", "llama.attention.value_length", std::uint32_t{32}, Code::unsupported),
         Refusal{"OddHead",
                 [](EditedModel& m) {

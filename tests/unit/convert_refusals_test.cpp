@@ -79,7 +79,7 @@ TEST_F(ConvertTest, ConfigurationsThatAreRefused) {
        },
        Code::bad_file, "does not divide among 6"},
       {[](Config& c) { c["head_dim"] = 6; }, Code::unsupported, "dimension of a head is 6"},
-      {[](Config& c) { c["head_dim"] = 260; }, Code::bad_file, "'head_dim' is 260"},
+      {[](Config& c) { c["head_dim"] = 516; }, Code::bad_file, "'head_dim' is 516"},
       {[](Config& c) { c["rms_norm_eps"] = 0; }, Code::bad_file, "'rms_norm_eps' is 0"},
       {[](Config& c) { c["rope_theta"] = "10000"; }, Code::bad_file, "'rope_theta' is \"10000\""},
       {[](Config& c) { c["vocab_size"] = 4294967296; }, Code::bad_file, "'vocab_size' is 4294967296"},

@@ -133,6 +133,20 @@ TEST(OracleOperations, AttentionWeighsValues) {
   EXPECT_THROW(ref::attention(q, cache, std::span<const std::uint32_t>{}, out), Error);
 }
 
+TEST(OracleOperations, SinksTakeAShareAndHaveNoValue) {
+  // Two query heads of one KV head; their keys' scores are 0, so that a key's share is 1 and a sink's e^sink.
+  const Floats keys(8, 0.0f), values{4, 0, 0, 0, 8, 4, 0, 0}, sinks{std::log(2.0f), -200.0f};
+  Floats out(8);
+  ref::attention(Floats(8, 1.0f), {.keys = keys, .values = values, .kv_heads = 1, .head_dim = 4, .sinks = sinks}, 1u, out);
+  const Floats expected{3, 1, 0, 0, 6, 2, 0, 0};
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(out[i], expected[i], 1e-6) << i;
+  const Floats high{200.0f, 200.0f}, three(3, 0.0f);
+  ref::attention(Floats(8, 1.0f), {.keys = keys, .values = values, .kv_heads = 1, .head_dim = 4, .sinks = high}, 1u, out);
+  EXPECT_EQ(out, Floats(8, 0.0f));
+  EXPECT_THROW(ref::attention(Floats(8, 1.0f), {.keys = keys, .values = values, .kv_heads = 1, .head_dim = 4, .sinks = three}, 1u, out),
+               Error);
+}
+
 TEST(OracleOperations, AttentionSurvivesLargeScores) {
   const Floats keys{1000, 0, 0, 0, 999, 0, 0, 0}, values{1, 0, 0, 0, 0, 1, 0, 0};
   Floats out(4);

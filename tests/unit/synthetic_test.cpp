@@ -45,14 +45,14 @@ TEST(Synthetic, SizesAreThePublishedOnes) {
   // (of Gemma 3 the language model's alone), by the reports' tables. Qwen 3.5's and 3.6's are the checkpoints' without the encoder of
   // images.
   const std::pair<const char*, double> published[] = {
-      {"llama-2-7b", 6.74e9},     {"llama-2-13b", 13.02e9},     {"llama-2-70b", 68.98e9},  {"llama-3.1-8b", 8.03e9},
-      {"llama-3.2-1b", 1.24e9},   {"llama-3.2-3b", 3.21e9},     {"qwen2.5-7b", 7.61e9},    {"qwen3-0.6b", 0.596e9},
-      {"qwen3-4b", 4.02e9},       {"qwen3-8b", 8.19e9},         {"gemma-2-2b", 2.61e9},    {"gemma-3-1b", 1.00e9},
-      {"gemma-3-4b", 3.884e9},    {"gemma-3-12b", 11.771e9},    {"phi-4-mini", 3.84e9},    {"phi-4", 14.66e9},
-      {"mistral-7b", 7.24e9},     {"mistral-small-3", 23.57e9}, {"granite-3-8b", 8.17e9},  {"smollm3-3b", 3.08e9},
-      {"olmo2-7b", 7.30e9},       {"phi-3-mini", 3.82e9},       {"smollm2-135m", 134.5e6}, {"tinyllama-1.1b", 1.10e9},
-      {"stories-260k", 260e3},    {"qwen3.5-9b", 9.19e9},       {"qwen3.6-27b", 27.30e9},  {"qwen3-30b-a3b", 30.53e9},
-      {"qwen3.6-35b-a3b", 35.5e9}};
+      {"llama-2-7b", 6.74e9},      {"llama-2-13b", 13.02e9},     {"llama-2-70b", 68.98e9},  {"llama-3.1-8b", 8.03e9},
+      {"llama-3.2-1b", 1.24e9},    {"llama-3.2-3b", 3.21e9},     {"qwen2.5-7b", 7.61e9},    {"qwen3-0.6b", 0.596e9},
+      {"qwen3-4b", 4.02e9},        {"qwen3-8b", 8.19e9},         {"gemma-2-2b", 2.61e9},    {"gemma-3-1b", 1.00e9},
+      {"gemma-3-4b", 3.884e9},     {"gemma-3-12b", 11.771e9},    {"phi-4-mini", 3.84e9},    {"phi-4", 14.66e9},
+      {"mistral-7b", 7.24e9},      {"mistral-small-3", 23.57e9}, {"granite-3-8b", 8.17e9},  {"smollm3-3b", 3.08e9},
+      {"olmo2-7b", 7.30e9},        {"phi-3-mini", 3.82e9},       {"smollm2-135m", 134.5e6}, {"tinyllama-1.1b", 1.10e9},
+      {"stories-260k", 260e3},     {"qwen3.5-9b", 9.19e9},       {"qwen3.6-27b", 27.30e9},  {"qwen3-30b-a3b", 30.53e9},
+      {"qwen3.6-35b-a3b", 35.5e9}, {"gpt-oss-20b", 20.91e9}};
   for (const auto& [name, parameters] : published) {
     EXPECT_NEAR(static_cast<double>(model_size(synthetic_model(std::string(name) + ":f16")).parameters) / parameters, 1.0, 0.01) << name;
   }

@@ -60,6 +60,41 @@ std::string random_text(std::mt19937& random, std::size_t characters) {
   return text;
 }
 
+/// Pieces for runs of a, b and c, and their merges; bytes are tokens 2 to 257.
+Vocabulary ranked() {
+  Vocabulary v;
+  v.model = "gemma4";
+  v.unknown = handmade::add(v, "<unk>", TokenType::unknown);
+  v.bos = handmade::add(v, "<bos>", TokenType::control);
+  for (int b = 0; b < 256; ++b) handmade::add(v, fmt::format("<0x{:02X}>", b), TokenType::byte);
+  for (const char* piece : {"▁", "a", "b", "c", "ab", "bc", "abc", "▁a"}) handmade::add(v, piece, TokenType::normal, -1000.0f);
+  v.merges = {"b c", "a b", "▁ a", "a bc"};
+  v.add_space_prefix = false;
+  return v;
+}
+
+TEST(RankedMerges, JoinTheLowestRankFirst) {
+  const Vocabulary v = ranked();
+  const Tokenizer tokenizer(v);
+  const auto encode = [&](std::string_view text) { return tokenizer.encode(text, false, false); };
+  EXPECT_EQ(encode("abc"), ids_of(v, {"abc"})) << "b c, then a bc";
+  EXPECT_EQ(encode("ab abc"), ids_of(v, {"ab", "▁a", "bc"})) << "▁ a goes before a bc";
+  EXPECT_EQ(encode(" ab"), ids_of(v, {"▁", "ab"}));
+  EXPECT_EQ(encode(" aa"), ids_of(v, {"▁a", "a"})) << "no space goes in front";
+  EXPECT_EQ(encode("aé"), ids_of(v, {"a", "<0xC3>", "<0xA9>"}));
+  EXPECT_EQ(tokenizer.decode(encode(" ab\n é abc")), " ab\n é abc");
+}
+
+TEST(RankedMerges, AreOfTokens) {
+  Vocabulary v = ranked();
+  v.merges.push_back("a c");
+  const auto [code, sentence] = error_of([&] { Tokenizer tokenizer(v); });
+  EXPECT_EQ(code, Code::bad_file);
+  EXPECT_NE(sentence.find("has a part that is no token"), std::string::npos) << sentence;
+  v.merges.back() = "ac";
+  EXPECT_NE(error_of([&] { Tokenizer tokenizer(v); }).second.find("is not two symbols"), std::string::npos);
+}
+
 TEST(Utf8, FindsTheFirstByteThatIsWrong) {
   constexpr std::size_t no_place = std::string_view::npos;
   using namespace std::string_view_literals;

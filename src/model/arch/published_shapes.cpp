@@ -22,6 +22,13 @@ constexpr std::array granite_keys{Key{"embedding_scale", 12.0f}, Key{"residual_s
 constexpr std::array qwen_3_5_9b_keys{Key{"rope.dimension_count", 64u}, Key{"full_attention_interval", 4u}, Key{"ssm.conv_kernel", 4u},
                                       Key{"ssm.state_size", 128u},      Key{"ssm.group_count", 16u},        Key{"ssm.time_step_rank", 32u},
                                       Key{"ssm.inner_size", 4096u}};
+constexpr std::array gpt_oss_20b_keys{Key{"attention.sliding_window", 128u},
+                                      Key{"rope.scaling.type", "yarn"},
+                                      Key{"rope.scaling.factor", 32.0f},
+                                      Key{"rope.scaling.original_context_length", 4096u},
+                                      Key{"expert_count", 32u},
+                                      Key{"expert_used_count", 4u},
+                                      Key{"expert_feed_forward_length", 2880u}};
 constexpr std::array qwen_3_30b_keys{Key{"expert_count", 128u}, Key{"expert_used_count", 8u}, Key{"expert_feed_forward_length", 768u}};
 constexpr std::array qwen_3_6_35b_keys{Key{"rope.dimension_count", 64u},
                                        Key{"full_attention_interval", 4u},
@@ -40,12 +47,12 @@ constexpr std::array qwen_3_6_27b_keys{Key{"rope.dimension_count", 64u}, Key{"fu
 
 // From the models' config.json on huggingface.co: meta-llama/Llama-2-{7b,13b,70b}-hf (and Touvron et al., arXiv 2307.09288),
 // meta-llama/Llama-3.1-8B, Llama-3.2-{1B,3B} (arXiv 2407.21783), Qwen/Qwen2.5-7B (arXiv 2412.15115), Qwen/Qwen3-{0.6B,4B,8B,30B-A3B} (arXiv
-// 2505.09388), Qwen/Qwen3.5-9B, Qwen/Qwen3.6-{27B,35B-A3B}, google/gemma-2-2b (arXiv 2408.00118), google/gemma-3-{1b,4b,12b}-pt (arXiv
-// 2503.19786; the language model), microsoft/Phi-4-mini-instruct (arXiv 2503.01743), microsoft/phi-4 (arXiv 2412.08905),
-// mistralai/Mistral-7B-v0.1 (Jiang et al., arXiv 2310.06825), mistralai/Mistral-Small-24B-Base-2501, ibm-granite/granite-3.1-8b-base,
-// HuggingFaceTB/SmolLM3-3B-Base, allenai/OLMo-2-1124-7B (arXiv 2501.00656), microsoft/Phi-3-mini-4k-instruct (Abdin et al., arXiv
-// 2404.14219; its fused QKV and gate+up are separate here), HuggingFaceTB/SmolLM2-135M, TinyLlama/TinyLlama-1.1B (Zhang et al., arXiv
-// 2401.02385); stories-260k: karpathy/tinyllamas, for tests.
+// 2505.09388), Qwen/Qwen3.5-9B, Qwen/Qwen3.6-{27B,35B-A3B}, openai/gpt-oss-20b (arXiv 2508.10925), google/gemma-2-2b (arXiv 2408.00118),
+// google/gemma-3-{1b,4b,12b}-pt (arXiv 2503.19786; the language model), microsoft/Phi-4-mini-instruct (arXiv 2503.01743), microsoft/phi-4
+// (arXiv 2412.08905), mistralai/Mistral-7B-v0.1 (Jiang et al., arXiv 2310.06825), mistralai/Mistral-Small-24B-Base-2501,
+// ibm-granite/granite-3.1-8b-base, HuggingFaceTB/SmolLM3-3B-Base, allenai/OLMo-2-1124-7B (arXiv 2501.00656),
+// microsoft/Phi-3-mini-4k-instruct (Abdin et al., arXiv 2404.14219; its fused QKV and gate+up are separate here),
+// HuggingFaceTB/SmolLM2-135M, TinyLlama/TinyLlama-1.1B (Zhang et al., arXiv 2401.02385); stories-260k: karpathy/tinyllamas, for tests.
 //   name, architecture, layers, width, heads, KV heads, head (0: width / heads), feed-forward, vocabulary, context, RoPE's base, tied,
 //   keys, rotary factor, heads for prediction
 constexpr std::array shapes = {
@@ -63,6 +70,7 @@ constexpr std::array shapes = {
     SyntheticShape{"qwen3.5-9b", "qwen35", 32, 4096, 16, 4, 256, 12288, 248320, 262144, 1e7f, false, qwen_3_5_9b_keys, 0.0f, 1},
     SyntheticShape{"qwen3.6-27b", "qwen35", 64, 5120, 24, 4, 256, 17408, 248320, 262144, 1e7f, false, qwen_3_6_27b_keys, 0.0f, 1},
     SyntheticShape{"qwen3.6-35b-a3b", "qwen35moe", 40, 2048, 16, 2, 256, 512, 248320, 262144, 1e7f, false, qwen_3_6_35b_keys, 0.0f, 1},
+    SyntheticShape{"gpt-oss-20b", "gpt-oss", 24, 2880, 64, 8, 64, 2880, 201088, 131072, 150000.0f, false, gpt_oss_20b_keys},
     SyntheticShape{"gemma-2-2b", "gemma2", 26, 2304, 8, 4, 256, 9216, 256000, 8192, 1e4f, true, gemma_2_keys},
     SyntheticShape{"gemma-3-1b", "gemma3", 26, 1152, 4, 1, 256, 6912, 262144, 32768, 1e6f, true, gemma_3_1b_keys},
     SyntheticShape{"gemma-3-4b", "gemma3", 34, 2560, 8, 4, 256, 10240, 262208, 131072, 1e6f, true, gemma_3_keys},

@@ -12,6 +12,10 @@ constexpr LayerConfig fused{.mixer = Attention{.fused_qkv = true}, .feedforward 
 constexpr LayerConfig gemma2_layer{.norm_after = Norm::rms, .feedforward = Mlp{.activation = Activation::gated_gelu}};
 constexpr LayerConfig gemma3_layer{
     .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::head}, .feedforward = Mlp{.activation = Activation::gated_gelu}};
+constexpr LayerConfig gemma4_layer{.norm_after = Norm::rms,
+                                   .mixer = Attention{.qk_norm = QkNorm::head, .value_norm = true},
+                                   .feedforward = Mlp{.activation = Activation::gated_gelu},
+                                   .output_scale = true};
 constexpr LayerConfig glm4_layer{.norm_after = Norm::rms, .feedforward = Mlp{.fused_gate_up = true}};
 constexpr LayerConfig olmo2_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::width}};
 constexpr LayerConfig exaone4_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::head}};
@@ -19,6 +23,7 @@ constexpr LayerConfig cohere2_layer{.norm_before = Norm::layer_without_bias, .pa
 constexpr LayerConfig starcoder2_layer{.norm_before = Norm::layer, .feedforward = Mlp{.activation = Activation::gelu}};
 
 constexpr LayerConfig qwen35_layer{.mixer = Attention{.qk_norm = QkNorm::head, .output_gate = true}};
+constexpr LayerConfig gpt_oss_layer{.mixer = Attention{.sinks = true}};
 constexpr LayerConfig nemotron_h_layer{.mixer = Attention{.rotates = false}, .feedforward = Mlp{.activation = Activation::squared_relu}};
 
 // Routers of families: the rows of llama.cpp (0.7.0) for files that do not say it.
@@ -26,12 +31,15 @@ constexpr Experts qwen3_experts{.renormalised = true};
 constexpr Experts qwen35_experts{.renormalised = true, .shared_gate = true};
 constexpr Experts lfm2_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
 constexpr Experts granite_experts{.gating = Gating::softmax_of_chosen};
+constexpr Experts glm4moe_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
+constexpr Experts gpt_oss_experts{.gating = Gating::softmax_of_chosen, .activation = Activation::clamped_silu};
 constexpr Experts nemotron_h_experts{.gating = Gating::sigmoid, .corrected = true, .activation = Activation::squared_relu};
 
 constexpr std::array lfm2_names{RoleName{Role::output_norm, "token_embd_norm"}};
 constexpr std::array nemotron_h_names{RoleName{Role::ffn_norm, "attn_norm"}};
 constexpr std::array nemotron_h_head_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
-constexpr std::array qwen35_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
+/// The norm before the feed-forward network, after attention and before any norm of its output.
+constexpr std::array post_attention_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
 
 // The classes' names, their defaults and the names of their weights: the configuration_*.py and modeling_*.py of transformers
 // (https://github.com/huggingface/transformers).
@@ -172,6 +180,16 @@ constexpr std::array rows{
                                  .traits = norms_less_one,
                                  .defaults = gemma3_defaults,
                                  .tokenizer = gemma_tokenizer}},
+    // Gemma 4: its modeling_gemma4.py of transformers 5.12.
+    Architecture{.name = "gemma4",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = gemma4_layer,
+                 .honours = honours_softcaps,
+                 .score_scale = 1.0f,
+                 .token_inputs = true,
+                 .window_heads = true,
+                 .local_rope_base = 10000.0f,
+                 .scaled_embedding = true},
     Architecture{.name = "glm4",
                  .layer = glm4_layer,
                  .biases = Biases::optional_qkv,
@@ -180,6 +198,24 @@ constexpr std::array rows{
                                  .traits = writes_rope_dim | partial_rotary | interleaved_heads,
                                  .defaults = glm4_defaults,
                                  .tokenizer = {.pre = "glm4", .eot = "<|user|>", .unknown = "<|endoftext|>"}}},
+    // GLM-4.5 (arXiv 2508.06471), section 2.1: the Air models have no QK-norm.
+    Architecture{.name = "glm4moe",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = with_head_norms,
+                 .biases = Biases::qkv,
+                 .optional_qk_norm = true,
+                 .experts = glm4moe_experts,
+                 .tensor_names = post_attention_names},
+    // gpt-oss (arXiv 2508.10925): files have no key for the window's layers, and older ones none for yarn_truncate, which its config.json
+    // has.
+    Architecture{.name = "gpt-oss",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = gpt_oss_layer,
+                 .biases = Biases::all,
+                 .full_every = 2,
+                 .whole_yarn_pairs = false,
+                 .experts = gpt_oss_experts,
+                 .tensor_names = post_attention_names},
     Architecture{
         .name = "granite",
         .honours = honours_scales,
@@ -253,7 +289,7 @@ constexpr std::array rows{
                  .layer = qwen35_layer,
                  .recurrent = GatedDeltaNet{},
                  .attention_every = 4,
-                 .tensor_names = qwen35_names,
+                 .tensor_names = post_attention_names,
                  .checkpoints = {.classes = qwen35_classes,
                                  .names = qwen35_checkpoint_names,
                                  .traits = norms_less_one | partial_rotary | writes_rope_sections | has_prediction,
@@ -265,7 +301,7 @@ constexpr std::array rows{
                  .recurrent = GatedDeltaNet{},
                  .attention_every = 4,
                  .experts = qwen35_experts,
-                 .tensor_names = qwen35_names},
+                 .tensor_names = post_attention_names},
     Architecture{.name = "qwen3moe", .rope_pairs = RopePairs::halves, .layer = with_head_norms, .experts = qwen3_experts},
     Architecture{.name = "qwen3next",
                  .rope_pairs = RopePairs::halves,
@@ -273,7 +309,7 @@ constexpr std::array rows{
                  .recurrent = GatedDeltaNet{.tiled_heads = false, .fused_rates = true},
                  .attention_every = 4,
                  .experts = qwen35_experts,
-                 .tensor_names = qwen35_names},
+                 .tensor_names = post_attention_names},
     Architecture{.name = "smollm3",
                  .unrotated_every = 4,
                  .checkpoints = {.classes = smollm3_classes, .traits = writes_vocabulary | writes_rope_dim}},
