@@ -51,7 +51,8 @@ std::uint32_t parse_experts(const std::string& text) {
 
 std::unique_ptr<Drafter> make_experts(Options& options) {
   const std::string given = options.value("N");
-  SkipLayerDrafterParams params{.keep_prefix = false};
+  SkipLayerDrafterParams params;
+  params.keep_prefix = false;
   params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
   read_stop_options(options, params.stop);
   return std::make_unique<FewerExperts>(given.empty() ? 0 : parse_experts(given), params);
