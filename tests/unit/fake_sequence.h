@@ -215,7 +215,7 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
     const auto* model = as<SecondModel>(source);
     const bool head = as<PredictionHead>(source) != nullptr;
     require(layers != nullptr || window != nullptr || model != nullptr || head, "a source that is not known");
-    require(layers == nullptr || layers->plan.skipped_sublayers(layers_) > 0, "a draft with the whole model");
+    require(layers == nullptr || layers->plan.skipped_sublayers(layers_) > 0 || layers->plan.experts > 0, "a draft with the whole model");
     require(window == nullptr || window->window.keys(committed_) < committed_ + 1, "a draft with the whole model");
     require(model == nullptr || model->number == 5, "a draft by a model that was not loaded");
   }

@@ -48,7 +48,7 @@ struct Case {
       return document;
     };
     const auto corpus = [read_text] { return std::make_shared<const Corpus>(read_text("")); };
-    ModelFacts facts{.layers = 12, .exit_layer = 6, .read_text = read_text, .corpus = corpus, .heads = 1};
+    ModelFacts facts{.layers = 12, .exit_layer = 6, .read_text = read_text, .corpus = corpus, .heads = 1, .experts_used = 4};
     facts.bigrams = [fake = model] {
       std::vector<Token> next;
       for (std::uint32_t token = 0; token < fake.vocabulary; ++token) {
