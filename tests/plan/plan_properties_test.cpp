@@ -54,12 +54,6 @@ std::map<std::string, int> kernels_of(const Plan& plan) {
   return counts;
 }
 
-bool accesses(const Dispatch& dispatch, const Resource& resource, bool writes) {
-  return std::ranges::any_of(dispatch.operands, [&](const kernels::Operand& operand) {
-    return operand.resource == resource && (operand.access != vk::Access::read) == writes;
-  });
-}
-
 /// Everything but the buffers of the residual stream, which depend on how many mixers and MLPs ran before.
 void expect_equal(const Dispatch& got, const Dispatch& wanted) {
   const auto is_residual = [](const Resource& r) { return r.kind == ResourceKind::residual || r.kind == ResourceKind::kept; };
@@ -211,50 +205,6 @@ TEST(PlanProperties, OfFamiliesInPromptsAndDrafts) {
         expect_weights_read(plans, plan);
       }
     }
-  }
-}
-
-// Rollback copies no state: a pass reads it and writes it in the dispatch that computes the layer's rows.
-TEST(PlanProperties, StatesAreAccessedOnceInALayer) {
-  for (const char* family : {"qwen35", "granitehybrid", "nemotron_h"}) {
-    SCOPED_TRACE(family);
-    const Plans plans(fixtures::tiny_family(family), lavapipe_like());
-    const LayerPlan all = plans.layers();
-    const std::pair<PassSpec, std::uint32_t> passes[] = {
-        {{.layers = all, .bucket = 8}, SCAN_ROWS},
-        {{.layers = all, .bucket = 8, .tree = true}, SCAN_ROWS},
-        {{.layers = all, .bucket = 64, .prompt = true, .last_row_only = true}, SCAN_PROMPT},
-        {{.layers = all, .step = RoundStep::draft}, SCAN_DRAFT},
-        {{.layers = all, .output = Output::none, .kv_only = true}, SCAN_STORE}};
-    for (const auto& [spec, extent] : passes) {
-      const Plan plan = plans.build(spec);
-      for (std::uint32_t layer = 0; layer < plans.config().layer_count(); ++layer) {
-        std::vector<const Dispatch*> scans;
-        for (const Dispatch& dispatch : plan.dispatches) {
-          if (accesses(dispatch, {ResourceKind::states, layer}, true)) scans.push_back(&dispatch);
-          EXPECT_FALSE(accesses(dispatch, {ResourceKind::states, layer}, false)) << dispatch.label;
-        }
-        ASSERT_EQ(scans.size(), is_recurrent(plans.config().layers[layer].mixer) ? 1u : 0u) << layer;
-        if (scans.empty()) continue;
-        EXPECT_EQ(scans[0]->kernel, KernelId::recurrent_scan);
-        EXPECT_EQ(scans[0]->constants[7], extent);
-      }
-    }
-  }
-}
-
-// Recurrent layers after a sublayer that is left out see another input, although all of them run.
-TEST(PlanProperties, DraftsThatLeaveOutOtherSublayersWriteNoStates) {
-  const Plans plans(fixtures::tiny_family("qwen35"), lavapipe_like());
-  for (const char* drafts : {"attn:2", "mlp:0", "mlp:2", "layers:0-3"}) {
-    SCOPED_TRACE(drafts);
-    int scans = 0;
-    for (const Dispatch& dispatch : plans.build({.layers = plans.layers(drafts)}).dispatches) {
-      if (dispatch.kernel != KernelId::recurrent_scan) continue;
-      EXPECT_EQ(dispatch.constants[7], SCAN_DRAFT) << dispatch.label;
-      ++scans;
-    }
-    EXPECT_GT(scans, 0);
   }
 }
 

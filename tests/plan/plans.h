@@ -1,6 +1,7 @@
 // Plans of tiny models on made-up devices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -87,6 +88,13 @@ inline vk::Caps with_matrices(vk::Caps caps, vk::MatrixShape shape) {
   caps.cooperative_matrix = shape;
   caps.subgroup_size_control = true;
   return caps;
+}
+
+/// Whether the dispatch writes the resource, or reads it alone.
+inline bool accesses(const kernels::Dispatch& dispatch, const kernels::Resource& resource, bool writes) {
+  return std::ranges::any_of(dispatch.operands, [&](const kernels::Operand& operand) {
+    return operand.resource == resource && (operand.access != vk::Access::read) == writes;
+  });
 }
 
 }  // namespace skipstone::exec

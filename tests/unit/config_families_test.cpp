@@ -22,6 +22,7 @@ using fixtures::TinyConfig;
 using model::Config;
 using model::Role;
 using tests::EditedModel;
+using tests::expect_refused;
 
 TinyConfig family(const std::string& name) {
   TinyConfig tiny = fixtures::tiny_family(name);
@@ -77,43 +78,33 @@ TEST(Config, FindsFusedTensorsAndNormsOfHeads) {
 }
 
 TEST(Config, RefusesWhatIsNotAFamilys) {
-  const auto refused = [](EditedModel&& model, Code code, const std::string& sentence) {
-    try {
-      Config::from(model.open());
-      ADD_FAILURE() << sentence;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
-    }
-  };
-  refused(std::move(EditedModel(family("qwen3")).remove_tensor("blk.2.attn_k_norm.weight")), Code::bad_file,
-          "'blk.2.attn_k_norm.weight' is missing");
-  refused(std::move(EditedModel(family("qwen3")).tensor("blk.0.attn_q_norm.weight", {64})), Code::bad_file, "has shape 64, expected 16");
-  refused(std::move(EditedModel(family("phi3")).remove_tensor("blk.0.attn_qkv.weight")), Code::bad_file,
-          "'blk.0.attn_qkv.weight' is missing");
-  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.attn_q.weight", {48, 64})), Code::unsupported, "'blk.0.attn_q.weight'");
-  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.ffn_up.weight", {48, 64})), Code::bad_file, "expected 48x128");
-  refused(std::move(EditedModel(family("phi3")).remove_tensor("rope_factors_short.weight")), Code::bad_file, "both or none");
-  refused(std::move(EditedModel(family("phi3")).remove("phi3.rope.scaling.original_context_length")), Code::bad_file,
-          "original_context_length");
-  refused(std::move(EditedModel(family("phi3")).tensor("rope_factors_long.weight", {4})), Code::bad_file, "has 4 factors, expected 8");
-  refused(std::move(EditedModel(family("phi3")).set("phi3.rope.scaling.attn_factor", -1.0f)), Code::bad_file, "above 0");
-  refused(std::move(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias")), Code::bad_file, "'blk.1.attn_k.bias' is missing");
-  refused(std::move(EditedModel(family("starcoder2")).remove_tensor("blk.1.ffn_norm.bias")), Code::bad_file,
-          "'blk.1.ffn_norm.bias' is missing");
-  refused(std::move(EditedModel(family("starcoder2")).remove("starcoder2.attention.layer_norm_epsilon")), Code::bad_file,
-          "attention.layer_norm_epsilon");
-  refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_q_norm.weight", {16})), Code::bad_file, "has shape 16, expected 64");
-  refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_norm.weight", {48})), Code::unsupported, "'blk.0.attn_norm.weight'");
-  refused(std::move(EditedModel(family("gemma2")).remove_tensor("blk.3.post_ffw_norm.weight")), Code::bad_file,
-          "'blk.3.post_ffw_norm.weight' is missing");
-  refused(std::move(EditedModel(family("gpt-oss")).remove_tensor("blk.2.attn_sinks.weight")), Code::bad_file,
-          "'blk.2.attn_sinks.weight' is missing");
-  refused(std::move(EditedModel(family("gpt-oss")).tensor("blk.2.attn_sinks.weight", {2})), Code::bad_file, "has shape 2, expected 4");
-  refused(std::move(EditedModel(family("qwen3")).tensor("blk.0.attn_sinks.weight", {4})), Code::unsupported, "'blk.0.attn_sinks.weight'");
+  expect_refused(EditedModel(family("qwen3")).remove_tensor("blk.2.attn_k_norm.weight"), Code::bad_file,
+                 "'blk.2.attn_k_norm.weight' is missing");
+  expect_refused(EditedModel(family("qwen3")).tensor("blk.0.attn_q_norm.weight", {64}), Code::bad_file, "has shape 64, expected 16");
+  expect_refused(EditedModel(family("phi3")).remove_tensor("blk.0.attn_qkv.weight"), Code::bad_file, "'blk.0.attn_qkv.weight' is missing");
+  expect_refused(EditedModel(family("phi3")).tensor("blk.0.attn_q.weight", {48, 64}), Code::unsupported, "'blk.0.attn_q.weight'");
+  expect_refused(EditedModel(family("phi3")).tensor("blk.0.ffn_up.weight", {48, 64}), Code::bad_file, "expected 48x128");
+  expect_refused(EditedModel(family("phi3")).remove_tensor("rope_factors_short.weight"), Code::bad_file, "both or none");
+  expect_refused(EditedModel(family("phi3")).remove("phi3.rope.scaling.original_context_length"), Code::bad_file,
+                 "original_context_length");
+  expect_refused(EditedModel(family("phi3")).tensor("rope_factors_long.weight", {4}), Code::bad_file, "has 4 factors, expected 8");
+  expect_refused(EditedModel(family("phi3")).set("phi3.rope.scaling.attn_factor", -1.0f), Code::bad_file, "above 0");
+  expect_refused(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias"), Code::bad_file, "'blk.1.attn_k.bias' is missing");
+  expect_refused(EditedModel(family("starcoder2")).remove_tensor("blk.1.ffn_norm.bias"), Code::bad_file,
+                 "'blk.1.ffn_norm.bias' is missing");
+  expect_refused(EditedModel(family("starcoder2")).remove("starcoder2.attention.layer_norm_epsilon"), Code::bad_file,
+                 "attention.layer_norm_epsilon");
+  expect_refused(EditedModel(family("olmo2")).tensor("blk.0.attn_q_norm.weight", {16}), Code::bad_file, "has shape 16, expected 64");
+  expect_refused(EditedModel(family("olmo2")).tensor("blk.0.attn_norm.weight", {48}), Code::unsupported, "'blk.0.attn_norm.weight'");
+  expect_refused(EditedModel(family("gemma2")).remove_tensor("blk.3.post_ffw_norm.weight"), Code::bad_file,
+                 "'blk.3.post_ffw_norm.weight' is missing");
+  expect_refused(EditedModel(family("gpt-oss")).remove_tensor("blk.2.attn_sinks.weight"), Code::bad_file,
+                 "'blk.2.attn_sinks.weight' is missing");
+  expect_refused(EditedModel(family("gpt-oss")).tensor("blk.2.attn_sinks.weight", {2}), Code::bad_file, "has shape 2, expected 4");
+  expect_refused(EditedModel(family("qwen3")).tensor("blk.0.attn_sinks.weight", {4}), Code::unsupported, "'blk.0.attn_sinks.weight'");
   for (const char* bias : {"attn_k", "attn_output", "ffn_gate_inp", "ffn_gate_exps", "ffn_down_exps"}) {
     const std::string name = std::string("blk.1.") + bias + ".bias";
-    refused(std::move(EditedModel(family("gpt-oss")).remove_tensor(name)), Code::bad_file, "'" + name + "' is missing");
+    expect_refused(EditedModel(family("gpt-oss")).remove_tensor(name), Code::bad_file, "'" + name + "' is missing");
   }
 }
 
@@ -228,26 +219,17 @@ TEST(Config, ReadsHeadsOfLayersWithAWindow) {
   EXPECT_EQ(c.token_input(), 32u);
   EXPECT_TRUE(c.has_window(0, 8)) << "also in a context below the window, since the heads are others";
 
-  const auto refused = [](EditedModel&& model, Code code, const std::string& sentence) {
-    try {
-      Config::from(model.open());
-      ADD_FAILURE() << sentence;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
-    }
-  };
   const auto counts = [](std::vector<std::uint32_t> all) { return std::make_shared<const gguf::Array>(gguf::Array{std::move(all)}); };
-  refused(std::move(EditedModel(family("gemma4")).set("gemma4.attention.shared_kv_layers", std::uint32_t{4})), Code::bad_file,
-          "Layer 2 has no keys and values of its own");
-  refused(std::move(EditedModel(family("gemma4")).set("gemma4.attention.head_count_kv", counts({2, 1, 1, 1, 1}))), Code::unsupported,
-          "layers 0 and 1 differ");
-  refused(std::move(EditedModel(family("gemma4")).set("gemma4.attention.head_count_kv", counts({3, 3, 1, 3, 1}))), Code::bad_file,
-          "do not divide among the 3 KV heads of layer 0");
-  refused(std::move(EditedModel(family("gemma4")).set("gemma4.embedding_length_per_layer_input", std::uint32_t{20})), Code::unsupported,
-          "needs a multiple of 32");
-  refused(std::move(EditedModel(family("gemma4")).remove_tensor("per_layer_proj_norm.weight")), Code::bad_file,
-          "'per_layer_proj_norm.weight' is missing");
+  expect_refused(EditedModel(family("gemma4")).set("gemma4.attention.shared_kv_layers", std::uint32_t{4}), Code::bad_file,
+                 "Layer 2 has no keys and values of its own");
+  expect_refused(EditedModel(family("gemma4")).set("gemma4.attention.head_count_kv", counts({2, 1, 1, 1, 1})), Code::unsupported,
+                 "layers 0 and 1 differ");
+  expect_refused(EditedModel(family("gemma4")).set("gemma4.attention.head_count_kv", counts({3, 3, 1, 3, 1})), Code::bad_file,
+                 "do not divide among the 3 KV heads of layer 0");
+  expect_refused(EditedModel(family("gemma4")).set("gemma4.embedding_length_per_layer_input", std::uint32_t{20}), Code::unsupported,
+                 "needs a multiple of 32");
+  expect_refused(EditedModel(family("gemma4")).remove_tensor("per_layer_proj_norm.weight"), Code::bad_file,
+                 "'per_layer_proj_norm.weight' is missing");
 }
 
 TEST(Config, ReadsSinksBiasesAndTheNormBeforeExperts) {

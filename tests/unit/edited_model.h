@@ -116,7 +116,7 @@ class EditedModel {
 };
 
 /// That the model's shape is refused, with a sentence that has `says` in it.
-inline void expect_refused(const EditedModel& model, Code code, const char* says) {
+inline void expect_refused(const EditedModel& model, Code code, const std::string& says) {
   const gguf::File file = model.open();
   const fixtures::Failure failure = fixtures::failure_of([&] { model::Config::from(file); });
   EXPECT_EQ(failure.code, code) << failure.message;

@@ -86,8 +86,7 @@ const char* const free_drafters[] = {"lookup",
                                      "suffix:min=3+model:x.gguf,k=20,gamma=0.1+lookup",
                                      "window:2,5,k=7,gamma=0",
                                      "window:0,1",
-                                     "suffix:min=3+mtp:gamma=0.3",
-                                     "lookup:min=3+experts:2,k=3",
+                                     "suffix:min=3+mtp:gamma=0.3+experts:2,k=3",
                                      "ngram:bigram=0,q=2,rows=block+asd:k=4+recycle:n=9"};
 
 Case random_case(std::mt19937_64& random) {
