@@ -19,12 +19,11 @@ constexpr double mib = 1024.0 * 1024.0;
 KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
   if (asked == KvType::automatic) return by_default;
   const KvFormat format = kv_type_formats.at(static_cast<std::size_t>(asked) - 1);
-  for (const model::LayerConfig& layer : config.layers) {
-    const auto* attention = std::get_if<model::Attention>(&layer.mixer);
-    if (attention == nullptr || !traits(format).has_blocks() || attention->head_dim % kv_block == 0) continue;
+  config.for_each_attention([&](const model::Attention& attention) {
+    if (!traits(format).has_blocks() || attention.head_dim % kv_block == 0) return;
     fail(Code::invalid_argument, "a {} KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16",
-         to_string(format), kv_block, attention->head_dim);
-  }
+         to_string(format), kv_block, attention.head_dim);
+  });
   return format;
 }
 

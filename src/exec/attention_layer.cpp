@@ -9,8 +9,7 @@ namespace {
 
 using kernels::ResourceKind;
 
-// The layer's shape with its slots and page tables.
-// A layer that reads the keys and values of another one has those of that one.
+// The layer's shape with its slots and page tables: those of the layer whose keys and values it reads, if that is another one.
 kernels::AttentionShape shape_of(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
                                  const model::Attention& attention) {
   const MemoryKind kind = memory_kind_of(context.config, context.sequence.context, attention.kv_source.value_or(layer));

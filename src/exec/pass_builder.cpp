@@ -183,10 +183,9 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
 
 std::uint64_t partial_bytes(const model::Config& config, const SequenceShape& sequence) {
   std::uint64_t most = 0;
-  for (std::uint32_t i = 0; i < config.block_count(); ++i) {
-    const auto* attention = std::get_if<model::Attention>(&config.block(i).mixer);
-    if (attention != nullptr) most = std::max(most, attention_shape(config, *attention, sequence).partial_bytes(STEP_VERIFY_ROWS));
-  }
+  config.for_each_attention([&](const model::Attention& attention) {
+    most = std::max(most, attention_shape(config, attention, sequence).partial_bytes(STEP_VERIFY_ROWS));
+  });
   return most;
 }
 
@@ -256,9 +255,8 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
     const auto* attention = std::get_if<model::Attention>(&config.layers[layer].mixer);
     if (attention == nullptr || !attention->kv_source || *attention->kv_source >= begin_) continue;
     fail(Code::unsupported,
-         "layer {} reads the keys and values of layer {}, so that a device must have both; a device cannot begin with layer {}, but with "
-         "one "
-         "up to layer {}",
+         "layer {} reads the keys and values of layer {}, so that one device must have both; a device cannot begin with layer {}, but may "
+         "with one up to layer {}",
          layer, *attention->kv_source, begin_, *attention->kv_source);
   }
 }
@@ -277,13 +275,11 @@ StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) 
 
 std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
   std::uint32_t most = 0;
-  for (std::uint32_t i = 0; i < context_.config.block_count(); ++i) {
-    const auto* attention = std::get_if<model::Attention>(&context_.config.block(i).mixer);
-    if (attention == nullptr) continue;
+  context_.config.for_each_attention([&](const model::Attention& attention) {
     const kernels::AttentionChoice choice =
-        context_.select.attention(attention->group(), attention->head_dim, context_.sequence.chunk, bucket);
-    most = std::max(most, attention->heads / choice.heads);
-  }
+        context_.select.attention(attention.group(), attention.head_dim, context_.sequence.chunk, bucket);
+    most = std::max(most, attention.heads / choice.heads);
+  });
   return most;
 }
 

@@ -222,33 +222,21 @@ const Attention& Config::attention() const {
   return std::get<Attention>(std::ranges::find_if(layers, has_attention)->mixer);
 }
 
-namespace {
-
-/// Calls `visit(attention)` for each block that has one.
-template <typename Visit>
-void for_each_attention(const Config& config, const Visit& visit) {
-  for (std::uint32_t i = 0; i < config.block_count(); ++i) {
-    if (const auto* attention = std::get_if<Attention>(&config.block(i).mixer)) visit(*attention);
-  }
-}
-
-}  // namespace
-
 bool Config::windows_have_own_heads() const {
   const Attention *sliding = nullptr, *full = nullptr;
-  for_each_attention(*this, [&](const Attention& attention) { (attention.window != 0 ? sliding : full) = &attention; });
+  for_each_attention([&](const Attention& attention) { (attention.window != 0 ? sliding : full) = &attention; });
   return sliding != nullptr && full != nullptr && !sliding->stores_like(*full);
 }
 
 std::uint32_t Config::q_width() const {
   std::uint32_t most = 0;
-  for_each_attention(*this, [&](const Attention& attention) { most = std::max(most, attention.q_width()); });
+  for_each_attention([&](const Attention& attention) { most = std::max(most, attention.q_width()); });
   return most;
 }
 
 std::uint32_t Config::qkv_width() const {
   std::uint32_t most = 0;
-  for_each_attention(*this, [&](const Attention& attention) { most = std::max(most, attention.qkv_width()); });
+  for_each_attention([&](const Attention& attention) { most = std::max(most, attention.qkv_width()); });
   return most;
 }
 

@@ -70,6 +70,13 @@ struct Config {
   /// That of the first layer which has one: the number of heads and the scales are those of all layers, and so are KV heads and head size
   /// unless windows_have_own_heads().
   const Attention& attention() const;
+  /// Calls `visit(attention)` for each layer, and head for multi-token prediction, that has one.
+  template <typename Visit>
+  void for_each_attention(const Visit& visit) const {
+    for (std::uint32_t i = 0; i < block_count(); ++i) {
+      if (const auto* attention = std::get_if<Attention>(&block(i).mixer)) visit(*attention);
+    }
+  }
   /// Whether layers with a sliding window have other KV heads, or heads of another size, than those without.
   bool windows_have_own_heads() const;
   /// The widest rows of Q, and of Q, K and V, of all layers.
