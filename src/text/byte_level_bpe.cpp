@@ -60,8 +60,6 @@ class ByteLevelBpe final : public Segmenter {
   std::string spell(Token token) const override { return from_byte_level(vocabulary_.tokens[static_cast<std::size_t>(token)]); }
 
  private:
-  static std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) { return (std::uint64_t{left} << 32) | right; }
-
   bool is_token(std::uint32_t symbol) const { return symbol < vocabulary_.tokens.size(); }
 
   // The symbol of `bytes`: its token, or a number above all tokens for an intermediate result of merging.
@@ -74,13 +72,8 @@ class ByteLevelBpe final : public Segmenter {
   void add_merges() {
     merges_.reserve(vocabulary_.merges.size());
     for (std::size_t rank = 0; rank < vocabulary_.merges.size(); ++rank) {
-      const std::string& written = vocabulary_.merges[rank];
-      const std::size_t space = written.find(' ', 1);
-      if (space == std::string::npos || space + 1 == written.size()) {
-        fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", is not two symbols with a space between.", rank, written);
-      }
-      std::string left = from_byte_level(std::string_view(written).substr(0, space));
-      const std::string right = from_byte_level(std::string_view(written).substr(space + 1));
+      const auto [written_left, written_right] = symbols_of(vocabulary_.merges[rank], rank);
+      const std::string left = from_byte_level(written_left), right = from_byte_level(written_right);
       const std::uint32_t left_symbol = symbol(left);
       const std::uint32_t right_symbol = symbol(right);
       merges_.emplace(pair_key(left_symbol, right_symbol), Merge{static_cast<double>(rank), symbol(left + right)});

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/poll.h"
+#include "base/status.h"
 
 namespace skipstone::text {
 
@@ -25,6 +27,17 @@ struct Merge {
   double cost = 0;       ///< smaller is merged first
   std::uint32_t id = 0;  ///< of the merged symbol
 };
+
+/// The two symbols of a vocabulary's merge, which are written with a space between. Throws bad_file.
+inline std::pair<std::string_view, std::string_view> symbols_of(std::string_view merge, std::size_t rank) {
+  const std::size_t space = merge.find(' ', 1);
+  if (space == std::string_view::npos || space + 1 == merge.size()) {
+    fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", is not two symbols with a space between.", rank, merge);
+  }
+  return {merge.substr(0, space), merge.substr(space + 1)};
+}
+
+inline std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) { return (std::uint64_t{left} << 32) | right; }
 
 /// Merges `symbols` until no two neighbours can merge. `lookup(left, right, merge)` fills `merge` and returns true where two can.
 template <typename Lookup>

@@ -98,20 +98,13 @@ class SentencePiece final : public Segmenter {
   }
 
  private:
-  static std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) { return (std::uint64_t{left} << 32) | right; }
-
   void add_merges() {
     merges_.reserve(vocabulary_.merges.size());
     for (std::size_t rank = 0; rank < vocabulary_.merges.size(); ++rank) {
-      const std::string_view written = vocabulary_.merges[rank];
-      const std::size_t space = written.find(' ', 1);
-      if (space == std::string_view::npos || space + 1 == written.size()) {
-        fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", is not two symbols with a space between.", rank, written);
-      }
-      const std::string_view left = written.substr(0, space), right = written.substr(space + 1);
+      const auto [left, right] = symbols_of(vocabulary_.merges[rank], rank);
       const std::uint32_t left_id = find(left), right_id = find(right), joined = find(std::string(left) + std::string(right));
       if (left_id == no_token || right_id == no_token || joined == no_token) {
-        fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", has a part that is no token.", rank, written);
+        fail(Code::bad_file, "Merge {} of the vocabulary, \"{}\", has a part that is no token.", rank, vocabulary_.merges[rank]);
       }
       merges_.emplace(pair_key(left_id, right_id), Merge{static_cast<double>(rank), joined});
     }
