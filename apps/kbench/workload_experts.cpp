@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "kbench/workload_parts.h"
@@ -21,7 +22,7 @@ kernels::ExpertRows rows_of(const Request& r) {
 /// The expert of each slot: a row takes those after the row before it, but for the overlap.
 std::vector<std::uint32_t> chosen_of(const Request& r) {
   const kernels::ExpertRows rows = rows_of(r);
-  const auto step = static_cast<std::uint32_t>((1.0 - r.sizes.overlap) * rows.used + 0.5);
+  const auto step = static_cast<std::uint32_t>(std::lround((1.0 - r.sizes.overlap) * rows.used));
   std::vector<std::uint32_t> chosen;
   for (std::uint32_t row = 0; row < rows.rows; ++row) {
     for (std::uint32_t i = 0; i < rows.used; ++i) chosen.push_back((row * step + i) % rows.experts);

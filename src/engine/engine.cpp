@@ -165,21 +165,20 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.memory = plan_memory(model.config, model.layout, model.shape);
   check_memory(state.memory, model.config, model.shape, *model.device);
   model.builder = std::make_unique<exec::PassBuilder>(model.config, model.layout, model.shape, *model.select);
-  state.caches.pipelines = std::make_unique<SessionPipelines>(model, ring);
+  state.caches.pipelines = std::make_unique<SessionPipelines>(model);
 
   // Pipelines are made while the weights load, unless tuning with these weights has to choose them first. Those of drafts and their
   // verification come last, and load() does not wait for them: sessions that do not draft do not need them.
   state.tuning = options.tuning;
   const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
   const bool known = options.tuning == Tuning::off || take_cached_choices(model) || !measure;
-  std::vector<kernels::Dispatch> dispatches;
+  const std::uint32_t layers = model.config.layer_count();
+  std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
+  if (state.stages) exec::add_way_back(passes);
   const auto make_pipelines = [&] {
-    const std::uint32_t layers = model.config.layer_count();
-    std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
-    if (state.stages) exec::add_way_back(passes);
-    dispatches = exec::distinct_pipelines(*model.builder, passes);
-    if (beside == nullptr) std::ranges::copy(exec::verification_passes(layers), std::back_inserter(passes));
-    state.caches.pipelines->make_in_background(exec::distinct_pipelines(*model.builder, passes));
+    std::vector<exec::PassSpec> all = passes;
+    if (beside == nullptr) std::ranges::copy(exec::verification_passes(layers), std::back_inserter(all));
+    state.caches.pipelines->make_in_background(all);
   };
   if (known) make_pipelines();
   load_weights(model, file, options.progress);
@@ -189,7 +188,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   }
   state.passes = std::make_unique<exec::Worker>(model, ring);
   state.caches.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
-  state.caches.pipelines->compile(*state.passes, dispatches, options.progress);
+  state.caches.pipelines->compile(*state.passes, {passes}, options.progress);
   if (state.stages) {
     const std::string others = state.stages->other_devices(caps);  // waits until they have loaded too; throws if one has not
     if (!others.empty()) {

@@ -4,12 +4,11 @@
 #include <iterator>
 
 #include "base/log.h"
-#include "exec/stage_request.h"
 
 namespace skipstone::engine {
 
-void SessionPipelines::make_in_background(std::span<const kernels::Dispatch> dispatches) {
-  maker_ = std::make_unique<exec::PipelineMaker>(*model_.kernel_library, dispatches);
+void SessionPipelines::make_in_background(const std::vector<exec::PassSpec>& passes) {
+  maker_ = std::make_unique<exec::PipelineMaker>(*model_.kernel_library, exec::distinct_pipelines(*model_.builder, {passes}));
 }
 
 void SessionPipelines::end_background() {
@@ -17,10 +16,17 @@ void SessionPipelines::end_background() {
   maker_.reset();
 }
 
-void SessionPipelines::compile(exec::Worker& worker, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
-  worker.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+std::vector<kernels::Dispatch> SessionPipelines::missing(const exec::PipelineUsers& users, const exec::ByKind<std::uint32_t>& slots) const {
+  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*model_.builder, users, slots);
+  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(exec::pipeline_key(dispatch)); });
+  return dispatches;
+}
+
+void SessionPipelines::compile(exec::Worker& worker, const exec::PipelineUsers& users, const Progress& progress) {
+  worker.warm_up([&](const exec::ByKind<std::uint32_t>& slots) { return missing(users, slots); },
+                 [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
-  for (const kernels::Dispatch& dispatch : dispatches) ready_.insert(exec::pipeline_key(dispatch));
+  for (const kernels::Dispatch& dispatch : missing(users)) ready_.insert(exec::pipeline_key(dispatch));
   model_.kernel_library->save_cache();
   log::info("{} pipelines, {} of them from the cache", model_.kernel_library->size(), model_.kernel_library->cache_hits());
 }
@@ -30,19 +36,14 @@ void SessionPipelines::make(exec::Worker& worker, const exec::SessionPasses& nee
   if (!needs.verification) maker_.reset();
   const auto begun = std::move(maker_);  // continues with the pipelines needed here
   if (std::ranges::any_of(made_for_, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
-  if (ring_ != nullptr) {
-    ring_->post({.command = exec::StageCommand::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
-  }
-  std::vector<exec::PassSpec> specs = exec::session_passes(model_.config.layer_count(), needs);
-  if (ring_ != nullptr) exec::add_way_back(specs);
+  worker.prepare_stages(needs);
+  exec::PipelineUsers users{exec::session_passes(model_.config.layer_count(), needs), needs.trees};
+  if (worker.has_remote_layers()) exec::add_way_back(users.passes);
   if (needs.verification && !model_.config.prediction_layers.empty())
-    std::ranges::copy(exec::prediction_passes(needs), std::back_inserter(specs));
-  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*model_.builder, specs);
-  if (needs.trees) std::ranges::move(model_.builder->build_move(), std::back_inserter(dispatches));
-  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(exec::pipeline_key(dispatch)); });
-  if (!dispatches.empty()) {
+    std::ranges::copy(exec::prediction_passes(needs), std::back_inserter(users.passes));
+  if (const std::vector<kernels::Dispatch> dispatches = missing(users); !dispatches.empty()) {
     const exec::PipelineMaker rest(*model_.kernel_library, dispatches);
-    compile(worker, dispatches, progress);
+    compile(worker, users, progress);
   }
   made_for_.push_back(needs);
 }

@@ -11,7 +11,6 @@
 #include "engine/draft_inputs.h"
 #include "engine/prefix_cache.h"
 #include "exec/pipelines.h"
-#include "exec/stage_ring.h"
 #include "exec/worker.h"
 #include "speculation/bigrams.h"
 
@@ -20,25 +19,27 @@ namespace skipstone::engine {
 /// The pipelines of sessions' passes, made by the first session that needs them. Thread-safe.
 class SessionPipelines {
  public:
-  /// `ring`: to remote stages, which make theirs; null if there are none. Both outlive the pipelines.
-  SessionPipelines(const exec::LoadedModel& model, exec::StageRing* ring) : model_(model), ring_(ring) {}
+  /// `model` outlives the pipelines.
+  explicit SessionPipelines(const exec::LoadedModel& model) : model_(model) {}
 
-  /// Creates the pipelines of `dispatches` on threads of its own, until a session begins.
-  void make_in_background(std::span<const kernels::Dispatch> dispatches);
+  /// Creates the pipelines of `passes` on threads of its own, until a session begins.
+  void make_in_background(const std::vector<exec::PassSpec>& passes);
   void end_background();
-  /// Makes the remaining pipelines of `dispatches` and runs each once: some drivers (lavapipe) compile a kernel when it first runs, and
+  /// Makes the remaining pipelines of `users` and runs each once: some drivers (lavapipe) compile a kernel when it first runs, and
   /// that time is loading, not generating. Only while no session makes any.
-  void compile(exec::Worker& worker, std::span<const kernels::Dispatch> dispatches, const Progress& progress);
-  /// Makes the pipelines of exec::session_passes that do not exist yet, and runs each once, so that no round of a text waits for one. No
-  /// pipelines are made in the background after this call.
+  void compile(exec::Worker& worker, const exec::PipelineUsers& users, const Progress& progress);
+  /// Makes the pipelines of exec::session_passes that do not exist yet, and runs each once, so that no round of a text waits for one;
+  /// remote stages make theirs. No pipelines are made in the background after this call.
   void make(exec::Worker& worker, const exec::SessionPasses& needs, const Progress& progress);
 
   /// Pipelines that were made and run once.
   std::size_t ready() const;
 
  private:
+  /// Dispatches of `users` whose pipelines are not ready, for a cache with room for `slots`.
+  std::vector<kernels::Dispatch> missing(const exec::PipelineUsers& users, const exec::ByKind<std::uint32_t>& slots = {}) const;
+
   const exec::LoadedModel& model_;
-  exec::StageRing* ring_;
   mutable std::mutex mutex_;
   std::unique_ptr<exec::PipelineMaker> maker_;
   std::set<exec::PipelineKey> ready_;

@@ -111,7 +111,7 @@ void StageHost::load(const StageSetup& setup) {
   if (setup.tuned) take_cached_choices(model_);
   load_weights(model_, file, {});
   stage_ = std::make_unique<exec::Stage>(model_);
-  stage_->prepare(exec::plain_passes(model_.config.layer_count()), false);
+  stage_->prepare({exec::plain_passes(model_.config.layer_count())});
   log::info("{}: {} has layers {} to {}", place_, caps.name, model_.shape.begin, model_.shape.end - 1);
 }
 

@@ -173,12 +173,13 @@ void LocalRunner::run(const RoundSpec& round, const PageLists& pages, PassResult
   readback_.round(results);
 }
 
-void LocalRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages,
-                          const std::function<void(double)>& progress) {
+void LocalRunner::warm_up(const CacheDispatches& dispatches_for, const PageLists& pages, const std::function<void(double)>& progress) {
   // Several submissions without waiting: the driver compiles what it has while the next pipelines are created.
   constexpr std::size_t at_once = 4;
   ++passes_;
   const auto held = cache_.hold();
+  const std::vector<kernels::Dispatch> all = dispatches_for(cache_.slots());
+  const std::span<const kernels::Dispatch> dispatches = all;
   writer_.write_first_row(pages);
   std::vector<vk::Commands> running;
   std::uint64_t last = 0;

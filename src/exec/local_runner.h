@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "exec/pipelines.h"
 #include "exec/readback.h"
 #include "exec/recordings.h"
 #include "exec/runner.h"
@@ -47,8 +48,8 @@ class LocalRunner : public Runner {
                     PassSlicer* slicer);
 
   /// Runs one workgroup of each dispatch and ignores the results: drivers that compile a kernel when it first runs (lavapipe) compile it
-  /// here. The dispatches write to the first page of `pages`, which is not shared. `progress` gets 0..1.
-  void warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages, const std::function<void(double)>& progress);
+  /// here. The dispatches write to the first page of `pages`, which is not shared, and to saved hidden states. `progress` gets 0..1.
+  void warm_up(const CacheDispatches& dispatches, const PageLists& pages, const std::function<void(double)>& progress);
   /// The embeddings of `tokens` (at most 256): width floats each.
   std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const PageLists& pages);
   /// As Recordings::set_timed.

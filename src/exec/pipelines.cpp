@@ -92,14 +92,17 @@ std::vector<PassSpec> drafting_passes(std::uint32_t layers) {
   return passes;
 }
 
-std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes) {
+std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, const PipelineUsers& users,
+                                                  const ByKind<std::uint32_t>& slots) {
   std::set<PipelineKey> seen;
   std::vector<kernels::Dispatch> distinct;
-  for (const PassSpec& pass : passes) {
-    for (kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
+  const auto add = [&](std::vector<kernels::Dispatch> dispatches) {
+    for (kernels::Dispatch& dispatch : dispatches) {
       if (seen.insert(pipeline_key(dispatch)).second) distinct.push_back(std::move(dispatch));
     }
-  }
+  };
+  for (const PassSpec& pass : users.passes) add(builder.build(pass, slots).dispatches);
+  if (users.moves) add(builder.build_move(slots));
   return distinct;
 }
 

@@ -44,8 +44,19 @@ std::vector<PassSpec> drafting_passes(std::uint32_t layers);
 using PipelineKey = std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>;
 inline PipelineKey pipeline_key(const kernels::Dispatch& dispatch) { return {dispatch.kernel, dispatch.constants, dispatch.subgroup}; }
 
-/// Dispatches of `passes` that cover each of their pipelines (kernel and constants), in the order of the passes.
-std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes);
+/// What pipelines are made for.
+struct PipelineUsers {
+  std::vector<PassSpec> passes;
+  bool moves = false;  ///< LocalRunner::move too
+};
+
+/// Dispatches of `users` that cover each of their pipelines (kernel and constants), in the order of the passes. `slots`: as in
+/// PassBuilder::build.
+std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, const PipelineUsers& users,
+                                                  const ByKind<std::uint32_t>& slots = {});
+
+/// Dispatches for a cache that has room for the given positions of each kind.
+using CacheDispatches = std::function<std::vector<kernels::Dispatch>(const ByKind<std::uint32_t>& slots)>;
 
 /// Creates the pipelines of `dispatches` on threads of its own; a caller that needs a missing pipeline waits for it, or creates it. If the
 /// driver refuses a pipeline, the caller that requests it gets the error. The library must outlive the maker.

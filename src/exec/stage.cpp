@@ -18,16 +18,23 @@ LocalRunner& Stage::runner(std::uint32_t number) {
   return *place;
 }
 
-void Stage::prepare(std::span<const PassSpec> passes, bool moves) {
-  std::vector<kernels::Dispatch> dispatches = distinct_pipelines(*model_.builder, passes);
-  if (moves) std::ranges::move(model_.builder->build_move(), std::back_inserter(dispatches));
-  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return !ready_.insert(pipeline_key(dispatch)).second; });
+void Stage::prepare(const PipelineUsers& users, const PageLists& pages) {
+  const auto missing = [&](const ByKind<std::uint32_t>& slots) {
+    std::vector<kernels::Dispatch> dispatches = distinct_pipelines(*model_.builder, users, slots);
+    std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(pipeline_key(dispatch)); });
+    return dispatches;
+  };
+  const std::vector<kernels::Dispatch> dispatches = missing({});
   if (dispatches.empty()) return;
   const PipelineMaker maker(*model_.kernel_library, dispatches);
-  const std::uint32_t page = 0;  // its contents are overwritten before they are read: prompts come in order
-  const auto first_page = [&](MemoryKind kind) { return PageList{{&page, cache_.slots()[kind] > 0 ? 1u : 0u}}; };
-  runner(0).warm_up(dispatches, by_kind(first_page), [](double) {});
+  runner(0).warm_up(missing, pages, [](double) {});
+  for (const kernels::Dispatch& dispatch : dispatches) ready_.insert(pipeline_key(dispatch));
   model_.kernel_library->save_cache();
+}
+
+void Stage::prepare(const PipelineUsers& users) {
+  const std::uint32_t page = 0;
+  prepare(users, by_kind([&](MemoryKind kind) { return PageList{{&page, cache_.slots()[kind] > 0 ? 1u : 0u}}; }));
 }
 
 void Stage::take(StageMessage& message) {
@@ -35,8 +42,8 @@ void Stage::take(StageMessage& message) {
     case StageCommand::pass:
       return pass(message);
     case StageCommand::prepare: {
-      const SessionPasses needs = prepare_request(message.request);
-      return prepare(session_passes(model_.config.layer_count(), needs), needs.trees);
+      const PrepareRequest request = prepare_request(message.request);
+      return prepare({session_passes(model_.config.layer_count(), request.needs), request.needs.trees}, request.pages.lists());
     }
     case StageCommand::move:
       return move(message);

@@ -19,9 +19,10 @@ class Stage {
   /// Has the layers of `model`, which outlives it. Throws out_of_memory.
   explicit Stage(const LoadedModel& model);
 
-  /// Creates the missing pipelines of `passes`, and runs one workgroup of each (LocalRunner::warm_up). `moves`: those of LocalRunner::move
-  /// too.
-  void prepare(std::span<const PassSpec> passes, bool moves);
+  /// Creates the missing pipelines of `users`, and runs one workgroup of each with the first page of `pages` (LocalRunner::warm_up).
+  void prepare(const PipelineUsers& users, const PageLists& pages);
+  /// The same before there is any text, in the first page of each kind.
+  void prepare(const PipelineUsers& users);
   /// Executes the command of `message`, which becomes the message to forward. Throws if the command fails.
   void take(StageMessage& message);
 

@@ -184,18 +184,20 @@ std::vector<std::byte> runner_request(std::uint32_t runner) {
   return out.take();
 }
 
-std::vector<std::byte> prepare_request(const SessionPasses& needs) {
+std::vector<std::byte> prepare_request(const SessionPasses& needs, const PageLists& pages) {
   Writer out;
   out.add(needs);
+  add(out, pages);
   return out.take();
 }
 
-SessionPasses prepare_request(std::span<const std::byte> bytes) {
+PrepareRequest prepare_request(std::span<const std::byte> bytes) {
   Reader in(bytes);
-  SessionPasses needs;
-  in.get(needs);
+  PrepareRequest request;
+  in.get(request.needs);
+  get(in, request.pages);
   in.finish();
-  return needs;
+  return request;
 }
 
 std::uint32_t runner_request(std::span<const std::byte> bytes) {

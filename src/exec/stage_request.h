@@ -43,6 +43,12 @@ struct MoveRequest {
   SentPages pages;
 };
 
+/// Parameters of StageCommand::prepare.
+struct PrepareRequest {
+  SessionPasses needs;
+  SentPages pages;  ///< of no text
+};
+
 /// Parameters of StageCommand::resize (`to` pages) and StageCommand::copy (a page to another).
 struct PagesRequest {
   MemoryKind kind = MemoryKind::full;
@@ -61,7 +67,7 @@ std::vector<std::byte> move_request(std::uint32_t runner, std::uint32_t base, st
 std::vector<std::byte> pages_request(const PagesRequest& request);
 std::vector<std::byte> kv_request(std::uint32_t layer, std::uint32_t positions, const PageLists& pages);
 std::vector<std::byte> runner_request(std::uint32_t runner);
-std::vector<std::byte> prepare_request(const SessionPasses& needs);
+std::vector<std::byte> prepare_request(const SessionPasses& needs, const PageLists& pages);
 
 /// Throw internal if the bytes are no such request.
 PassRequest pass_request(std::span<const std::byte> bytes);
@@ -69,6 +75,6 @@ MoveRequest move_request(std::span<const std::byte> bytes);
 PagesRequest pages_request(std::span<const std::byte> bytes);
 KvRequest kv_request(std::span<const std::byte> bytes);
 std::uint32_t runner_request(std::span<const std::byte> bytes);
-SessionPasses prepare_request(std::span<const std::byte> bytes);
+PrepareRequest prepare_request(std::span<const std::byte> bytes);
 
 }  // namespace skipstone::exec

@@ -32,14 +32,17 @@ class Worker {
     if (ring_ != nullptr) ring_->wait();
   }
 
-  /// As LocalRunner::warm_up.
-  void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);
+  bool has_remote_layers() const { return ring_ != nullptr; }
+  /// As LocalRunner::warm_up, in a page of its own. Waits until no sequence holds saved hidden states.
+  void warm_up(const CacheDispatches& dispatches, const std::function<void(double)>& progress);
+  /// Remote stages make their pipelines for `needs`, and warm up as this one does.
+  void prepare_stages(const SessionPasses& needs);
   /// The embeddings of `tokens` (at most 256): width floats each.
   std::vector<float> read_embeddings(std::span<const std::int32_t> tokens);
 
  private:
   /// Runs `work` between passes, with pages for `positions` positions.
-  void run_alone(std::uint32_t positions, const std::function<void(LocalRunner&, const PageLists&)>& work);
+  void run_alone(BatchScheduler::Client& client, std::uint32_t positions, const std::function<void(LocalRunner&, const PageLists&)>& work);
 
   const LoadedModel& model_;
   StageRing* ring_;

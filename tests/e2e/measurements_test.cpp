@@ -101,7 +101,8 @@ TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
   EXPECT_GT(loaded, 10u);
   const auto made = [&] { return engine->state().model->kernel_library->size(); };
   const auto ready = [&] { return engine->state().caches.pipelines->ready(); };
-  EXPECT_EQ(ready(), exec::distinct_pipelines(*engine->state().model->builder, exec::plain_passes(engine->config().layer_count())).size());
+  EXPECT_EQ(ready(),
+            exec::distinct_pipelines(*engine->state().model->builder, {exec::plain_passes(engine->config().layer_count())}).size());
   for (const float temperature : {0.0f, 0.8f}) {  // alone, and no session has drafted yet
     SessionOptions options;
     options.sampling.temperature = temperature;
