@@ -186,8 +186,7 @@ TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
 TEST(Conversation, GoesOnAlikeWhereLayersWithAWindowHaveGivenPagesBack) {
   for (const char* family : {"gemma2", "gemma4", "lfm2", "qwen35"}) {
     const fixtures::TemporaryDirectory folder;
-    go_on_alike(write_model_with_windows(folder.file("tiny.gguf"), family), folder, fixtures::slow_device_or_validation() ? 4 : 12, 350,
-                300);
+    go_on_alike(write_model_with_windows(folder.file("tiny.gguf"), family), folder, fixtures::full_sweep() ? 12 : 4, 350, 300);
   }
 }
 

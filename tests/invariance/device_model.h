@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/executor.h"
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
@@ -20,6 +21,11 @@ using Tokens = std::vector<std::int32_t>;
 /// "q8_0" or "q8_0_q4_0", for names of tests.
 inline std::string name_of(const KvFormats& formats) {
   return formats.k == formats.v ? to_string(formats.k) : std::string(to_string(formats.k)) + "_" + to_string(formats.v);
+}
+
+/// Whether a test of every cache leaves this one to the long sweep: kernel_test has the kernels of all types on slow devices too.
+inline bool left_to_sweep(const KvFormats& formats) {
+  return fixtures::slow_device_or_validation() && (formats.k != formats.v || formats.k == KvFormat::f32);
 }
 
 class DeviceModel {

@@ -49,6 +49,7 @@ bool same_bits(const std::vector<abi::RowResult>& a, const std::vector<abi::RowR
 class RoundsByCache : public ::testing::TestWithParam<KvFormats> {};
 
 TEST_P(RoundsByCache, InOneSubmissionGiveTheBitsOfRoundsByStep) {
+  if (left_to_sweep(GetParam())) GTEST_SKIP() << fixtures::left_to_the_sweep;
   TinyConfig tiny;
   if (GetParam().have_blocks()) tiny.head_dim = kv_block;
   tiny.layers = 3;
