@@ -48,7 +48,8 @@ class LocalRunner : public Runner {
                     PassSlicer* slicer);
 
   /// Runs one workgroup of each dispatch and ignores the results: drivers that compile a kernel when it first runs (lavapipe) compile it
-  /// here. The dispatches write to the first page of `pages`, which is not shared, and to saved hidden states. `progress` gets 0..1.
+  /// here. The dispatches write to the first page of `pages`, which is not shared; and to saved hidden states, but the one pipeline that
+  /// does is made before any sequence saves them. `progress` gets 0..1.
   void warm_up(const CacheDispatches& dispatches, const PageLists& pages, const std::function<void(double)>& progress);
   /// The embeddings of `tokens` (at most 256): width floats each.
   std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const PageLists& pages);

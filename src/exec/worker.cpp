@@ -16,24 +16,20 @@ std::unique_ptr<Runner> Worker::new_runner() {
   return std::make_unique<PipelineRunner>(model_, cache_.buffers(), *ring_);
 }
 
-void Worker::run_alone(BatchScheduler::Client& client, std::uint32_t positions,
-                       const std::function<void(LocalRunner&, const PageLists&)>& work) {
+void Worker::run_alone(std::uint32_t positions, const std::function<void(LocalRunner&, const PageLists&)>& work) {
   SequenceMemory pages(cache_);
   pages.reserve(0, positions);
+  BatchScheduler::Client client(scheduler_);
   scheduler_.run_alone(client, [&](Runner& runner) { work(runner.local(), pages.lists()); });
 }
 
 void Worker::warm_up(const CacheDispatches& dispatches, const std::function<void(double)>& progress) {
-  BatchScheduler::Client client(scheduler_);
-  scheduler_.acquire_hidden_states(client, true);
-  run_alone(client, 1, [&](LocalRunner& runner, const PageLists& pages) { runner.warm_up(dispatches, pages, progress); });
+  run_alone(1, [&](LocalRunner& runner, const PageLists& pages) { runner.warm_up(dispatches, pages, progress); });
 }
 
 // Requests arrive in order: whoever has the page next writes to it before it reads it.
 void Worker::prepare_stages(const SessionPasses& needs) {
   if (ring_ == nullptr) return;
-  BatchScheduler::Client client(scheduler_);
-  scheduler_.acquire_hidden_states(client, true);
   SequenceMemory page(cache_);
   page.reserve(0, 1);
   ring_->post({.command = StageCommand::prepare, .request = prepare_request(needs, page.lists()), .rows = {}, .cosines = {}, .bytes = {}});
@@ -41,8 +37,7 @@ void Worker::prepare_stages(const SessionPasses& needs) {
 
 std::vector<float> Worker::read_embeddings(std::span<const std::int32_t> tokens) {
   std::vector<float> embeddings;  // nothing is stored, but rows need pages
-  BatchScheduler::Client client(scheduler_);
-  run_alone(client, static_cast<std::uint32_t>(tokens.size()),
+  run_alone(static_cast<std::uint32_t>(tokens.size()),
             [&](LocalRunner& runner, const PageLists& pages) { embeddings = runner.read_embeddings(tokens, pages); });
   return embeddings;
 }

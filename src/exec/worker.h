@@ -33,7 +33,7 @@ class Worker {
   }
 
   bool has_remote_layers() const { return ring_ != nullptr; }
-  /// As LocalRunner::warm_up, in a page of its own. Waits until no sequence holds saved hidden states.
+  /// As LocalRunner::warm_up, in a page of its own.
   void warm_up(const CacheDispatches& dispatches, const std::function<void(double)>& progress);
   /// Remote stages make their pipelines for `needs`, and warm up as this one does.
   void prepare_stages(const SessionPasses& needs);
@@ -42,7 +42,7 @@ class Worker {
 
  private:
   /// Runs `work` between passes, with pages for `positions` positions.
-  void run_alone(BatchScheduler::Client& client, std::uint32_t positions, const std::function<void(LocalRunner&, const PageLists&)>& work);
+  void run_alone(std::uint32_t positions, const std::function<void(LocalRunner&, const PageLists&)>& work);
 
   const LoadedModel& model_;
   StageRing* ring_;
