@@ -16,17 +16,13 @@ void SessionPipelines::end_background() {
   maker_.reset();
 }
 
-std::vector<kernels::Dispatch> SessionPipelines::missing(const exec::PipelineUsers& users, const exec::ByKind<std::uint32_t>& slots) const {
-  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*model_.builder, users, slots);
-  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(exec::pipeline_key(dispatch)); });
-  return dispatches;
-}
-
 void SessionPipelines::compile(exec::Worker& worker, const exec::PipelineUsers& users, const Progress& progress) {
-  worker.warm_up([&](const exec::ByKind<std::uint32_t>& slots) { return missing(users, slots); },
-                 [&](double done) { report(progress, "compiling kernels", done); });
+  const auto in_cache = [&](const exec::ByKind<std::uint32_t>& slots) {
+    return exec::distinct_pipelines(*model_.builder, users, ready_, slots);
+  };
+  worker.warm_up(in_cache, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
-  for (const kernels::Dispatch& dispatch : missing(users)) ready_.insert(exec::pipeline_key(dispatch));
+  for (const kernels::Dispatch& dispatch : in_cache({})) ready_.insert(exec::pipeline_key(dispatch));
   model_.kernel_library->save_cache();
   log::info("{} pipelines, {} of them from the cache", model_.kernel_library->size(), model_.kernel_library->cache_hits());
 }
@@ -41,7 +37,7 @@ void SessionPipelines::make(exec::Worker& worker, const exec::SessionPasses& nee
   if (worker.has_remote_layers()) exec::add_way_back(users.passes);
   if (needs.verification && !model_.config.prediction_layers.empty())
     std::ranges::copy(exec::prediction_passes(needs), std::back_inserter(users.passes));
-  if (const std::vector<kernels::Dispatch> dispatches = missing(users); !dispatches.empty()) {
+  if (const auto dispatches = exec::distinct_pipelines(*model_.builder, users, ready_); !dispatches.empty()) {
     const exec::PipelineMaker rest(*model_.kernel_library, dispatches);
     compile(worker, users, progress);
   }

@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -36,9 +35,6 @@ class SessionPipelines {
   std::size_t ready() const;
 
  private:
-  /// Dispatches of `users` whose pipelines are not ready, for a cache with room for `slots`.
-  std::vector<kernels::Dispatch> missing(const exec::PipelineUsers& users, const exec::ByKind<std::uint32_t>& slots = {}) const;
-
   const exec::LoadedModel& model_;
   mutable std::mutex mutex_;
   std::unique_ptr<exec::PipelineMaker> maker_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "abi/step_state.h"
 #include "base/log.h"
@@ -93,8 +92,8 @@ std::vector<PassSpec> drafting_passes(std::uint32_t layers) {
 }
 
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, const PipelineUsers& users,
-                                                  const ByKind<std::uint32_t>& slots) {
-  std::set<PipelineKey> seen;
+                                                  const std::set<PipelineKey>& ready, const ByKind<std::uint32_t>& slots) {
+  std::set<PipelineKey> seen = ready;
   std::vector<kernels::Dispatch> distinct;
   const auto add = [&](std::vector<kernels::Dispatch> dispatches) {
     for (kernels::Dispatch& dispatch : dispatches) {

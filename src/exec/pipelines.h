@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <set>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -50,10 +51,10 @@ struct PipelineUsers {
   bool moves = false;  ///< LocalRunner::move too
 };
 
-/// Dispatches of `users` that cover each of their pipelines (kernel and constants), in the order of the passes. `slots`: as in
-/// PassBuilder::build.
+/// Dispatches of `users` that cover each of their pipelines (kernel and constants) but those of `ready`, in the order of the passes.
+/// `slots`: as in PassBuilder::build.
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, const PipelineUsers& users,
-                                                  const ByKind<std::uint32_t>& slots = {});
+                                                  const std::set<PipelineKey>& ready = {}, const ByKind<std::uint32_t>& slots = {});
 
 /// Dispatches for a cache that has room for the given positions of each kind.
 using CacheDispatches = std::function<std::vector<kernels::Dispatch>(const ByKind<std::uint32_t>& slots)>;

@@ -1,8 +1,5 @@
 #include "exec/stage.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "base/status.h"
 #include "exec/stage_request.h"
 
@@ -19,15 +16,11 @@ LocalRunner& Stage::runner(std::uint32_t number) {
 }
 
 void Stage::prepare(const PipelineUsers& users, const PageLists& pages) {
-  const auto missing = [&](const ByKind<std::uint32_t>& slots) {
-    std::vector<kernels::Dispatch> dispatches = distinct_pipelines(*model_.builder, users, slots);
-    std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(pipeline_key(dispatch)); });
-    return dispatches;
-  };
-  const std::vector<kernels::Dispatch> dispatches = missing({});
+  const std::vector<kernels::Dispatch> dispatches = distinct_pipelines(*model_.builder, users, ready_);
   if (dispatches.empty()) return;
   const PipelineMaker maker(*model_.kernel_library, dispatches);
-  runner(0).warm_up(missing, pages, [](double) {});
+  const auto in_cache = [&](const ByKind<std::uint32_t>& slots) { return distinct_pipelines(*model_.builder, users, ready_, slots); };
+  runner(0).warm_up(in_cache, pages, [](double) {});
   for (const kernels::Dispatch& dispatch : dispatches) ready_.insert(pipeline_key(dispatch));
   model_.kernel_library->save_cache();
 }

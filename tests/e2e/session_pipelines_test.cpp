@@ -16,9 +16,9 @@ namespace skipstone::engine {
 namespace {
 
 /// On one device, and with the layers on three.
-class SessionPipelines : public testing::TestWithParam<std::string> {};
+class PipelinesOfSessions : public testing::TestWithParam<std::string> {};
 
-TEST_P(SessionPipelines, AreMadeBesideTextsThatStayTheSame) {
+TEST_P(PipelinesOfSessions, AreMadeBesideTextsThatStayTheSame) {
   constexpr std::uint32_t texts = 7, tokens = 12;
   fixtures::set_variable("SKIPSTONE_SAME_DEVICE", "1");
   const fixtures::TemporaryDirectory directory;
@@ -55,7 +55,7 @@ TEST_P(SessionPipelines, AreMadeBesideTextsThatStayTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(On, SessionPipelines, testing::Values("", "0,0,0"),
+INSTANTIATE_TEST_SUITE_P(On, PipelinesOfSessions, testing::Values("", "0,0,0"),
                          [](const auto& test) { return test.param.empty() ? "OneDevice" : "ThreeStages"; });
 
 }  // namespace
