@@ -150,11 +150,12 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   // A head drafts where all layers are on one device; of several heads the first one does. A draft model's own would draft nothing.
   model::keep_heads(model.config, tensors, state.stages == nullptr && beside == nullptr ? 1 : 0);
   const exec::LoadedModel* target = beside == nullptr ? nullptr : beside->model.get();
-  model.device = target != nullptr ? target->device : open_device(first);
+  model.kernel_library = target != nullptr ? target->kernel_library
+                         : options.kernels ? options.kernels
+                                           : std::make_shared<kernels::Library>(open_device(first), env::cache_directory());
+  model.device = model.kernel_library->device();
   const vk::Caps& caps = model.device->caps();
   model.select = std::make_unique<kernels::Selector>(caps, model.device->tuning());
-  model.kernel_library =
-      target != nullptr ? target->kernel_library : std::make_shared<kernels::Library>(model.device, env::cache_directory());
   model.select->use(target != nullptr ? target->select->math() : math_for(options.math, model.device, *model.kernel_library));
   model.layout = model::layout_weights(model.config, tensors, caps.max_storage_range, model.select->interleave());
   model.shape = choose_shape(model.config, options.context, options.kv, model.select->kv_format());

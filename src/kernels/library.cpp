@@ -35,6 +35,8 @@ Library::Library(std::shared_ptr<vk::Device> device, const std::string& cache_di
 
 Library::~Library() = default;
 
+const std::shared_ptr<vk::Device>& Library::device() const { return state_->device; }
+
 std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup) {
   const KernelInfo& facts = info(kernel);
   if (facts.spirv.empty())

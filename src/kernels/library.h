@@ -20,6 +20,7 @@ class Library {
   Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory);
   ~Library();
 
+  const std::shared_ptr<vk::Device>& device() const;
   /// Creates the pipeline if it does not exist yet. From any thread; two threads create two pipelines at the same time. `subgroup`: as
   /// Dispatch::subgroup. Throws unsupported if this build has no such kernel or the driver refuses it.
   const vk::Pipeline& pipeline(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup = 0);

@@ -18,6 +18,7 @@
 #include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 #include "ref/model.h"
 #include "speculation/bigrams.h"
 
@@ -41,6 +42,7 @@ class BigramTable : public testing::Test {
   std::string path() const { return directory_.file("tiny.gguf"); }
   std::shared_ptr<Engine> load() const {
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = path();
     options.kv = KvType::f32;
     return Engine::load(options);

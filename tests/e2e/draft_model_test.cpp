@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -63,6 +64,7 @@ class SecondModel : public testing::Test {
     config.seed = 2;
     fixtures::write_tiny_model(config, small);
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = own;
     options.context = context;
     engine = Engine::load(options);

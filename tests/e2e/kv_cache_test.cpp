@@ -12,6 +12,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
+#include "gpu/test_device.h"
 #include "model/config.h"
 
 namespace skipstone::engine {
@@ -26,8 +27,10 @@ std::uint64_t planned_bytes(const std::string& path, std::uint32_t context, cons
   return plan_memory(file, model::Config::from(file), context, kv).kv;
 }
 
-std::shared_ptr<Engine> load(const KvTypes& kv, std::uint32_t context = 512) {
+std::shared_ptr<Engine> load(const KvTypes& kv, std::uint32_t context = 512,
+                             const std::shared_ptr<kernels::Library>& kernels = fixtures::TestDevice::get().kernels) {
   EngineOptions options;
+  options.kernels = kernels;
   options.model_path = bundled_model;
   options.context = context;
   options.kv = kv;
@@ -81,7 +84,7 @@ TEST(KvCache, BlocksSeldomChangeTheLikeliestToken) {
 }
 
 TEST(KvCache, TakesWhatThePlanSays) {
-  const auto half = load(KvType::f16, 4096), blocks = load(KvType::q8_0, 4096);
+  const auto half = load(KvType::f16, 4096, nullptr), blocks = load(KvType::q8_0, 4096, nullptr);  // a device each, which counts
   EXPECT_EQ(blocks->memory().kv * 64, half->memory().kv * 34);
   EXPECT_EQ(planned_bytes(bundled_model, 4096, {KvType::q8_0, KvType::q4_0}) * 64, half->memory().kv * 26);
   EXPECT_EQ(blocks->memory().weights, half->memory().weights);
@@ -138,6 +141,7 @@ TEST(KvCache, ALongTextIsTheSameWithDraftsAndTakesLittleMoreThanAQuarter) {
   const std::uint32_t context = fixtures::full_sweep() ? 65536 : fixtures::slow_device() ? 1024 : 4096;
   const fixtures::TemporaryDirectory directory;
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = directory.file("tiny.gguf");
   fixtures::TinyConfig tiny;
   tiny.layers = 2;

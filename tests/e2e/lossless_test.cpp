@@ -41,6 +41,7 @@ const char* const drafters[] = {"asd",
 /// As the environment says which products decoding makes.
 EngineOptions engine_options() {
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.math = fixtures::on_matrices() ? MathMode::matrix : MathMode::f32;
   return options;
 }

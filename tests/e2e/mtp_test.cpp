@@ -18,6 +18,7 @@
 #include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 #include "reference_numbers.h"
 
 namespace skipstone::engine {
@@ -36,6 +37,7 @@ class MtpDrafts : public testing::Test {
     fixtures::TinyConfig config = fixtures::tiny_family("qwen35");
     config.prediction_layers = heads;
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = directory_.file("tiny" + std::to_string(heads) + ".gguf");
     options.context = 256;
     fixtures::write_tiny_model(config, options.model_path);

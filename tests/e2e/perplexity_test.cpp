@@ -33,6 +33,7 @@ std::string read_prompts() {
 
 std::shared_ptr<Engine> load(const std::string& name, MathMode math, const KvTypes& kv = {}) {
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = std::string(SKIPSTONE_MODELS) + "/" + name + ".gguf";
   options.context = context;
   options.math = math;

@@ -9,6 +9,7 @@
 #include "engine/engine_state.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -29,6 +30,7 @@ class Prefixes : public testing::Test {
 
   std::shared_ptr<Engine> load(PrefixMode mode, std::uint32_t pool_tokens = 0) const {
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = file_;
     options.prefixes = mode;
     options.pool_tokens = pool_tokens;

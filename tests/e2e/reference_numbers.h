@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "fixtures/distance.h"
 #include "fixtures/slow_device.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 
@@ -40,6 +41,7 @@ inline std::vector<std::string> drafters_for(std::size_t turn, const model::Conf
 
 inline std::shared_ptr<Engine> load(const std::string& file, std::uint32_t context, KvType kv) {
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = file;
   options.context = context;
   options.kv = kv;

@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "engine/engine.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -25,6 +26,7 @@ struct Reference {
 
 std::shared_ptr<Engine> load(const std::string& path) {
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = path;
   options.context = 512;
   return Engine::load(options);
@@ -45,7 +47,8 @@ class ReferenceText : public testing::TestWithParam<const char*> {
   // times slower); SKIPSTONE_FULL_TESTS=1 makes all of them take all.
   std::size_t prompts_here() const {
     const std::string device = env::get("SKIPSTONE_TEST_DEVICE").value_or("system");
-    const bool all = std::string(GetParam()) != "py20" || env::flag("SKIPSTONE_FULL_TESTS") || device == "system" || device == "lavapipe256";
+    const bool all =
+        std::string(GetParam()) != "py20" || env::flag("SKIPSTONE_FULL_TESTS") || device == "system" || device == "lavapipe256";
     return all ? cases_.size() : device == "swiftshader" ? 2 : 4;
   }
 

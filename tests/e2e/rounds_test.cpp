@@ -13,6 +13,7 @@
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 #include "speculation/registry.h"
 
 namespace skipstone::engine {
@@ -72,6 +73,7 @@ TEST(Rounds, GiveOneTextAndOneStatisticWhoeverStepsThem) {
   config.type = gguf::Type::q8_0;
   fixtures::write_tiny_model(config, path);
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = path;
   options.context = 120;
   const auto engine = Engine::load(options);
@@ -115,6 +117,7 @@ TEST(Rounds, OfRecurrentLayersGiveOneTextWhoeverStepsThem) {
     SCOPED_TRACE(family);
     const fixtures::TemporaryDirectory directory;
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = directory.file("tiny.gguf");
     options.context = 120;
     fixtures::TinyConfig config = fixtures::tiny_family(family);
@@ -142,6 +145,7 @@ TEST(Rounds, ASamplerStaysWithTheHost) {
   const std::string path = directory.file("tiny.gguf");
   fixtures::write_tiny_model({}, path);
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = path;
   const auto engine = Engine::load(options);
   SessionOptions session;

@@ -18,6 +18,7 @@
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 #include "sample/sampler.h"
 
 namespace skipstone::engine {
@@ -35,6 +36,7 @@ std::shared_ptr<Engine> load(const fixtures::TemporaryDirectory& directory) {
   const std::string path = directory.file("large-vocabulary.gguf");
   fixtures::write_tiny_model(config, path);
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.context = context;
   options.model_path = path;
   return Engine::load(options);

@@ -6,6 +6,7 @@
 #include "engine/engine_state.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -19,6 +20,7 @@ class Sequential : public ::testing::Test {
     tiny.type = gguf::Type::q8_0;
     fixtures::write_tiny_model(tiny, directory_.file("tiny.gguf"));
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = directory_.file("tiny.gguf");
     engine_ = Engine::load(options);
   }
@@ -76,6 +78,7 @@ TEST(SequentialRecurrent, StatesDoNotFallBehind) {
   tiny.context = 1024;
   fixtures::write_tiny_model(tiny, directory.file("tiny.gguf"));
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = directory.file("tiny.gguf");
   const auto engine = Engine::load(options);
   for (const char* fill : {"0", "1"}) {

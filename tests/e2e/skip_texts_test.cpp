@@ -8,6 +8,7 @@
 
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -23,6 +24,7 @@ std::shared_ptr<Engine> load(const fixtures::TemporaryDirectory& folder) {
   const std::string path = folder.file("tiny.gguf");
   fixtures::write_tiny_model(config, path);
   EngineOptions options;
+  options.kernels = fixtures::TestDevice::get().kernels;
   options.model_path = path;
   options.context = 128;
   return Engine::load(options);

@@ -15,6 +15,7 @@
 #include "engine/engine_state.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 #include "ref/model.h"
 
 namespace skipstone::engine {
@@ -32,6 +33,7 @@ class Cosines : public testing::Test {
     config.tied = false;  // a text that does not repeat one token
     fixtures::write_tiny_model(config, path());
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = path();
     options.context = context;
     options.kv = KvType::f16;

@@ -13,6 +13,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
+#include "gpu/test_device.h"
 #include "ref/model.h"
 #include "ref/operations.h"
 
@@ -43,6 +44,7 @@ class WindowPages : public testing::TestWithParam<const char*> {
 
   std::shared_ptr<Engine> load(PrefixMode prefixes = PrefixMode::off) const {
     EngineOptions options;
+    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = file_;
     options.context = context;
     options.prefixes = prefixes;

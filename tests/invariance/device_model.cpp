@@ -15,7 +15,7 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, const KvFormats& kv_format)
   model_.device = TestDevice::get().device;
   const vk::Caps& caps = model_.device->caps();
   model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
-  model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
+  model_.kernel_library = TestDevice::get().kernels;
   model_.layout =
       model::layout_weights(model_.config, model::find_tensors(file_, model_.config), caps.max_storage_range, model_.select->interleave());
   model_.shape = {.context = tiny.context, .kv_format = kv_format};
