@@ -184,9 +184,11 @@ TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
 }
 
 TEST(Conversation, GoesOnAlikeWhereLayersWithAWindowHaveGivenPagesBack) {
+  if (fixtures::slow_device_or_validation()) GTEST_SKIP() << fixtures::left_to_the_sweep << "; the other tests make the same calls";
+  const int conversations = fixtures::full_sweep() ? 12 : 4;
   for (const char* family : {"gemma2", "gemma4", "lfm2", "qwen35"}) {
     const fixtures::TemporaryDirectory folder;
-    go_on_alike(write_model_with_windows(folder.file("tiny.gguf"), family), folder, fixtures::full_sweep() ? 12 : 4, 350, 300);
+    go_on_alike(write_model_with_windows(folder.file("tiny.gguf"), family), folder, conversations, 350, 300);
   }
 }
 

@@ -113,7 +113,7 @@ class SamplingOnDevice : public testing::Test {
 };
 
 TEST_F(SamplingOnDevice, TextsAreThoseOfTheHostsSampler) {
-  const std::uint32_t texts = fixtures::full_sweep() ? 1000 : fixtures::slow_device() ? 20 : 100;
+  const std::uint32_t texts = fixtures::full_sweep() ? 1000 : fixtures::slow_device() ? 20 : 50;
   const exec::BatchScheduler& passes = (*engine)->state().passes->scheduler();
   const exec::BatchScheduler::Totals before = passes.totals();
   std::uint64_t rows = 0;
