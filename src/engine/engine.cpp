@@ -150,9 +150,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   // A head drafts where all layers are on one device; of several heads the first one does. A draft model's own would draft nothing.
   model::keep_heads(model.config, tensors, state.stages == nullptr && beside == nullptr ? 1 : 0);
   const exec::LoadedModel* target = beside == nullptr ? nullptr : beside->model.get();
-  model.kernel_library = target != nullptr ? target->kernel_library
-                         : options.kernels ? options.kernels
-                                           : std::make_shared<kernels::Library>(open_device(first), env::cache_directory());
+  model.kernel_library = target != nullptr ? target->kernel_library : options.kernels;
+  if (!model.kernel_library) model.kernel_library = std::make_shared<kernels::Library>(open_device(first), env::cache_directory());
   model.device = model.kernel_library->device();
   const vk::Caps& caps = model.device->caps();
   model.select = std::make_unique<kernels::Selector>(caps, model.device->tuning());

@@ -1,4 +1,5 @@
-// A session's pipelines are made, and each run once, while other sessions' texts are in the cache: those texts do not change.
+// A session's pipelines are made, and each run once, while other sessions' texts are in the cache: those texts do not change. Engines may
+// share their pipelines.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -53,6 +55,24 @@ TEST_P(PipelinesOfSessions, AreMadeBesideTextsThatStayTheSame) {
     alone.generate(prompt, 2, {});
     EXPECT_EQ(more, alone.generate(prompt_of(*engine, 3, i), tokens, {}).tokens) << "text " << i;
   }
+}
+
+TEST(PipelinesOfEngines, AreMadeOnceWhereTheyFollowEachOther) {
+  const fixtures::TemporaryDirectory directory;
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  options.kernels = std::make_shared<kernels::Library>(fixtures::TestDevice::get().device, "");
+  fixtures::write_tiny_model(fixtures::tiny_family("llama"), options.model_path);
+  const auto text = [&] {
+    const auto engine = Engine::load(options);
+    Session session(engine, with("asd:k=4"));
+    return session.generate(prompt_of(*engine, 20, 1), 12, {}).tokens;
+  };
+  const Tokens first = text();
+  const std::size_t made = options.kernels->size();
+  EXPECT_GT(made, 10u);
+  EXPECT_EQ(text(), first);
+  EXPECT_EQ(options.kernels->size(), made);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, PipelinesOfSessions, testing::Values("", "0,0,0"),
