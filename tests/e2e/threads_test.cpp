@@ -15,7 +15,6 @@
 #include "engine/engine.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
-#include "gpu/test_device.h"
 
 namespace skipstone::engine {
 namespace {
@@ -62,7 +61,6 @@ class Threads : public testing::Test {
 
   std::shared_ptr<Engine> load() const {
     EngineOptions options;
-    options.kernels = fixtures::TestDevice::get().kernels;
     options.model_path = file_;
     return Engine::load(options);
   }
