@@ -110,8 +110,8 @@ struct EngineOptions {
   bool validation = false;
   /// The embedding program's device instead of one of the engine's own: `device`, `validation` and `low_priority` are ignored then.
   std::optional<vk::HostDevice> host;
-  /// Kernels of an earlier engine, with their device, instead of new ones: what the options say of the device and its memory is ignored
-  /// then. Engines that follow each other compile each kernel once so.
+  /// Kernels, with the device that they are made for, instead of the engine's own: engines that follow each other compile each of them once
+  /// so. What the options say of the device and its memory is ignored then.
   std::shared_ptr<kernels::Library> kernels;
   bool low_priority = false;       ///< other programs' work on the device has priority, if the driver supports priorities
   std::uint64_t memory_limit = 0;  ///< limit in bytes of device memory of this process for engine and sessions together; 0: none

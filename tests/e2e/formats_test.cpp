@@ -103,7 +103,7 @@ TEST(Formats, GoldenBlocksHaveTheirWeightsOnTheDevice) {
   const std::vector<GoldenBlocks> all = all_golden();
   if (all.empty()) GTEST_SKIP() << "no golden blocks in " << formats_folder;
   const std::shared_ptr<vk::Device> device = fixtures::TestDevice::get().device;
-  kernels::Library library(device, "");
+  kernels::Library& library = *fixtures::TestDevice::get().kernels;
   for (const GoldenBlocks& golden : all) {
     const gguf::Traits& traits = gguf::traits(golden.type);
     gguf::Tensor tensor;

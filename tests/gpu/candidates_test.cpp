@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "abi/step_state.h"
-#include "base/env.h"
 #include "fixtures/slow_device.h"
 #include "kernels/library.h"
 #include "selftest/attention_data.h"
@@ -38,7 +37,7 @@ class Candidates : public testing::Test {
   }
 
   std::shared_ptr<vk::Device> device_ = TestDevice::get().device;
-  kernels::Library library_{device_, env::cache_directory()};
+  kernels::Library& library_ = *TestDevice::get().kernels;
 };
 
 /// The product with all candidates of `candidates`, by memcmp.

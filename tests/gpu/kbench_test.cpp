@@ -59,7 +59,7 @@ TEST(Kbench, EveryOperationHasARow) {
 }
 
 TEST(Kbench, TimesEveryOperation) {
-  kernels::Library library(TestDevice::get().device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   Settings settings = small();
   // All formats have the same kernels otherwise, and drivers take long to compile them.
   settings.formats = {gguf::Type::f16, gguf::Type::q8_0, gguf::Type::q4_k};
@@ -101,7 +101,7 @@ TEST(Kbench, ABrokenKernelIsNamedAndNotTimed) {
 }
 
 TEST(Kbench, MatricesAreReadInTurn) {
-  kernels::Library library(TestDevice::get().device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   Settings settings = small();
   settings.operations = {"matvec"};
   settings.formats = {gguf::Type::q8_0};
@@ -114,7 +114,7 @@ TEST(Kbench, MatricesAreReadInTurn) {
 
 // A pass reads the weights of its distinct experts, each once: with no overlap those of all rows, with a whole one those of one row.
 TEST(Kbench, ExpertsAreCountedOnce) {
-  kernels::Library library(TestDevice::get().device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   Settings settings = small();
   settings.operations = {"experts"};
   settings.formats = {gguf::Type::q8_0};
@@ -131,7 +131,7 @@ TEST(Kbench, ExpertsAreCountedOnce) {
 }
 
 TEST(Kbench, AWindowCountsWhatRowsSee) {
-  kernels::Library library(TestDevice::get().device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   Settings settings = small();
   settings.operations = {"attention", "attention_merge", "attention_prefill"};
   settings.sizes.window = 16;
@@ -171,7 +171,7 @@ vk::Commands recorded(kernels::Library& library, std::span<const kernels::Dispat
 TEST(Kbench, LaunchesAreThoseThatAreRecorded) {
   const auto& device = TestDevice::get().device;
   const kernels::Selector select(device->caps(), device->tuning());
-  kernels::Library library(device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   for (const char* const name : {"llama-3.2-1b:q4_0", "gemma-3-1b:q4_0"}) {
     const ModelLaunches counted = launches(name, select, skipstone::KvFormat::f16);
     const ModelPasses model(name, select, skipstone::KvFormat::f16);

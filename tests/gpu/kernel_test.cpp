@@ -71,7 +71,7 @@ class AllRows : public testing::TestWithParam<gguf::Type> {};
 TEST_P(AllRows, HaveTheBitsOfRowsAlone) {
   if (!env::flag("SKIPSTONE_TEST_ALL_ROWS")) GTEST_SKIP() << "takes minutes on CPU drivers: SKIPSTONE_TEST_ALL_ROWS=1 runs it";
   const auto device = TestDevice::get().device;
-  kernels::Library library(device, env::cache_directory());
+  kernels::Library& library = *TestDevice::get().kernels;
   Scope scope = scope_of(*device, Depth::full);
   scope.all_rows = true;
   const std::string name = "invariance matvec " + suffix(GetParam());

@@ -22,14 +22,15 @@ constexpr std::uint32_t n = 64, k = 2048;
 /// The rows of a random matrix as floats.
 std::vector<float> random_rows(gguf::Type format) {
   const std::shared_ptr<vk::Device> device = TestDevice::get().device;
-  kernels::Library library(device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   selftest::Bench bench(device, library);
   kernels::Matrix matrix{0, format, n, k, {{0, n}}, bench.select().interleave()};
   const TensorPlace place{{}, "", false, matrix};
   vk::Arena arena(device, vk::Role::weights);
   const vk::Slice quants = arena.allocate(place.quant_bytes(0));
   const vk::Slice scales = place.scale_bytes(0) > 0 ? arena.allocate(place.scale_bytes(0)) : vk::Slice{};
-  const vk::Slice out = arena.allocate(std::uint64_t{n} * k * sizeof(float)), state = arena.allocate(sizeof(abi::StepState) + sizeof(std::uint32_t));
+  const vk::Slice out = arena.allocate(std::uint64_t{n} * k * sizeof(float)),
+                  state = arena.allocate(sizeof(abi::StepState) + sizeof(std::uint32_t));
   RandomWeights random(device, library, bench.select());
   random.fill(place, 0, 0, quants);
   if (scales) random.fill(place, 0, 1, scales);
@@ -72,7 +73,7 @@ TEST(RandomWeights, EveryFormatIsFiniteCentredAndOfItsSize) {
 
 void expect_vector(const std::string& name, float low, float high) {
   const std::shared_ptr<vk::Device> device = TestDevice::get().device;
-  kernels::Library library(device, "");
+  kernels::Library& library = *TestDevice::get().kernels;
   const kernels::Selector select(device->caps(), device->tuning());
   const TensorPlace place{{}, name, true, {7, gguf::Type::f32, 1, k, {{0, 1}}, 1}};
   vk::Arena arena(device, vk::Role::readback);
