@@ -7,6 +7,9 @@
 // neighbouring dimensions of one head: x = quad index over Q heads, then K heads, then V heads; y = row. In caches with blocks an
 // invocation of K and V handles two of them, whose scales may share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and
 // rope_dim are multiples of 4, with NEOX rope_dim of 8 (model::Config checks it).
+//
+// LATENT: attention with latents (arXiv 2405.04434, section 2.1). A row of qkv is the one key, whose first dimensions are its value too,
+// then the heads of Q. The last rope_dim dimensions of a head rotate; of Q these alone go to q_out, beside those that another kernel makes.
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
 
@@ -51,7 +54,14 @@ vec4 rotate_halves(vec4 own, vec4 partner, vec4 a, vec4 b, bool first) {
 
 // `turn`: a row of the tables.
 vec4 rotated(vec4 own, uint head_quad, uint d0, uint turn) {
+#if defined(LATENT)
+  const uint still = push.head_dim - push.rope_dim;
+  if (d0 < still) return own;
+  head_quad += still >> 2;
+  d0 -= still;
+#else
   if (d0 >= push.rope_dim) return own;
+#endif
   const uint table_row = turn * push.rope_dim;
   if (NEOX == 0u) return rotate_neighbours(own, load_table((table_row + d0) >> 2));
   const uint half_dim = push.rope_dim / 2u;
@@ -107,7 +117,11 @@ uint block_pairs() { return (push.head_dim + 2u * KV_BLOCK - 1u) / (2u * KV_BLOC
 void store_blocks(uint format, bool is_v, uint index, uint row) {
   const uint head = index / block_pairs(), pair = index % block_pairs();
   const uint source = (is_v ? push.kv_heads : 0u) + head;
+#if defined(LATENT)
+  const uint head_quad = row * push.in_stride >> 2;
+#else
   const uint head_quad = (row * push.in_stride + push.heads * push.q_step + source * push.head_dim) >> 2;
+#endif
   const uint code_words = kv_code_words(format, push.head_dim), block_words = kv_code_words(format, KV_BLOCK);
   const uint cache = head * kv_head_words(format, push.slots, push.head_dim);
   const uint first = pair * 2u * KV_BLOCK, second = first + KV_BLOCK;
@@ -129,6 +143,31 @@ void store_blocks(uint format, bool is_v, uint index, uint row) {
 }
 #endif
 
+#if defined(LATENT)
+// `index`: over the quads of Q that rotate, then over the key: quads, in caches with blocks two blocks each.
+void store(uint index, uint row) {
+  const uint rotating = push.rope_dim / 4u, q_quads = push.heads * rotating;
+  if (index < q_quads) {
+    const uint head = index / rotating, d0 = push.head_dim - push.rope_dim + index % rotating * 4u;
+    // Where the head would begin if it were as long as the key: they end alike.
+    const uint head_quad = (row * push.in_stride + (head + 1u) * push.q_step) >> 2;
+    const vec4 own = load_qkv(head_quad + (d0 >> 2));
+    q_out[(row * push.q_stride + head * push.head_dim + d0) >> 2] = rotated(own, head_quad, d0, push.q_row + row_position(row));
+    return;
+  }
+  const uint part = index - q_quads;
+#if KV_BLOCKS > 0
+  if (kv_has_blocks(K_FORMAT)) {
+    if (part < block_pairs()) store_blocks(K_FORMAT, false, part, row);
+    return;
+  }
+#endif
+  if (part >= push.head_dim / 4u) return;
+  const uint head_quad = row * push.in_stride >> 2;
+  const vec4 value = rotated(load_qkv(head_quad + part), head_quad, part * 4u, push.k_row + row_position(row));
+  store_quad(false, row_slot(row) * push.head_dim + part * 4u, value);
+}
+#else
 // `index`: over Q heads, K heads, V heads: quads, in caches with blocks two blocks each.
 void store(uint index, uint row) {
   const uint quads = push.head_dim / 4u, q_quads = push.heads * quads, kv_quads = push.kv_heads * quads;
@@ -161,6 +200,7 @@ void store(uint index, uint row) {
   const uint head = (quad - q_quads) / quads - (is_v ? push.kv_heads : 0u);
   store_quad(is_v, (head * push.slots + row_slot(row)) * push.head_dim + d0, value);
 }
+#endif
 
 void main() {
   const uint row = gl_WorkGroupID.y;

@@ -15,10 +15,16 @@ uint slots[COLS], x_starts[COLS];
 #define FIRST_COLUMN 0u
 #define X_START(c) x_starts[c]
 #else
-layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 #define MATVEC_MAIN main
 #define FIRST_COLUMN (gl_WorkGroupID.y * COLS)
+#if defined(HEADS)
+#include "abi/matvec_heads.h"
+layout(push_constant) uniform Push { MATVEC_HEADS_PUSH(SK_FIELD) } push;
+#define X_START(c) ((first_column + c) * push.x_stride + push.x_first + gl_WorkGroupID.z * push.x_step >> 2)
+#else
+layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 #define X_START(c) ((first_column + c) * push.x_stride >> 2)
+#endif
 #endif
 
 #if defined(USE_TEXELS)
@@ -92,6 +98,8 @@ float norm_scale(float squares) {
 // The matrix row of output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
 #if defined(EXPERTS)
 uint matrix_row(uint row, bool up) { return expert_row + min(row, push.n - 1u); }
+#elif defined(HEADS)
+uint matrix_row(uint row, bool up) { return gl_WorkGroupID.z * push.n + min(row, push.n - 1u); }
 #else
 uint matrix_row(uint row, bool up) { return min(row, push.n - 1u) + (up ? push.n : 0u); }
 #endif
@@ -130,7 +138,11 @@ void store(uint row, uint column, float value) {
 #endif
   if (row >= push.n) return;
   precise float result = finished(row, value);
+#if defined(HEADS)
+  const uint at = column * push.y_stride + push.y_first + gl_WorkGroupID.z * push.y_step + row;
+#else
   const uint at = column * push.y_stride + push.y_first + row;
+#endif
   if (ADD_RESIDUAL != 0u) result += residual[at];
   y[at] = result;
 }

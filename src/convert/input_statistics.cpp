@@ -23,14 +23,14 @@ using model::Role;
 /// The matrices that read one input.
 struct Readers {
   ref::MatrixInput input;
-  std::array<Role, 10> roles;
+  std::array<Role, 12> roles;
   std::size_t count;
 };
 
 constexpr std::array readers{Readers{ref::MatrixInput::attention,
-                                     {Role::q, Role::k, Role::v, Role::qkv, Role::shortconv_in, Role::ssm_in, Role::ssm_gate,
-                                      Role::ssm_beta, Role::ssm_alpha, Role::ssm_rates},
-                                     10},
+                                     {Role::q, Role::k, Role::v, Role::qkv, Role::kv_a, Role::q_a, Role::shortconv_in, Role::ssm_in,
+                                      Role::ssm_gate, Role::ssm_beta, Role::ssm_alpha, Role::ssm_rates},
+                                     12},
                              Readers{ref::MatrixInput::attention_output, {Role::o, Role::shortconv_out, Role::ssm_out}, 3},
                              Readers{ref::MatrixInput::ffn, {Role::gate, Role::up, Role::gate_up, Role::shared_gate, Role::shared_up}, 5},
                              Readers{ref::MatrixInput::ffn_down, {Role::down, Role::shared_down}, 2}};

@@ -58,19 +58,25 @@ void normalise_qk(PassDispatches& pass, const model::AttentionWeights& weights, 
 
 namespace {
 
-/// Rotated Q of the rows, and their K and V in the cache, if the layer has its own.
-void append_qkv(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
+/// Rotated Q of the rows, and their K and V in the cache, if the layer has its own. `with_queries`: those of latent attention too, whose
+/// work is their own.
+void append_qkv(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention,
+                bool with_queries) {
   const PassContext& context = pass.context();
   const model::LayerWeights& weights = context.weights.layers[layer];
   const auto& own = std::get<model::AttentionWeights>(weights.mixer);
   const std::string blk = fmt::format("blk.{}.", layer);
   const kernels::AttentionShape shape = shape_of(context, slots, layer, attention);
-  const auto [x, norm] = pass.normalise(weights.attention_norm, blk + "attn_norm");
-  for (const model::Projection& p : own.projections) {
-    pass.multiply(p.matrix, x, {ResourceKind::qkv},
-                  {.norm = norm, .bias_tensor = own.qkv_bias, .y_first = p.first, .y_width = shape.qkv_width()}, blk + p.name);
+  if (attention.has_latents()) {
+    append_latents(pass, shape, layer, attention, with_queries);
+  } else {
+    const auto [x, norm] = pass.normalise(weights.attention_norm, blk + "attn_norm");
+    for (const model::Projection& p : own.projections) {
+      pass.multiply(p.matrix, x, {ResourceKind::qkv},
+                    {.norm = norm, .bias_tensor = own.qkv_bias, .y_first = p.first, .y_width = shape.qkv_width()}, blk + p.name);
+    }
+    normalise_qk(pass, own, attention, blk + "qk_norm");
   }
-  normalise_qk(pass, own, attention, blk + "qk_norm");
   pass.append(kernels::rope_store(pass.select(), shape, layer_of(context, layer, attention), pass.spec().bucket,
                                   blk + (attention.rotates ? "rope_store" : "store"), pass.spec().tree));
 }
@@ -78,11 +84,11 @@ void append_qkv(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::u
 }  // namespace
 
 void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
-  if (!attention.kv_source) append_qkv(pass, slots, layer, attention);
+  if (!attention.kv_source) append_qkv(pass, slots, layer, attention, false);
 }
 
 void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention) {
-  append_qkv(pass, slots, layer, attention);
+  append_qkv(pass, slots, layer, attention, true);
   const PassSpec& spec = pass.spec();
   const model::LayerWeights& weights = pass.context().weights.layers[layer];
   const auto& own = std::get<model::AttentionWeights>(weights.mixer);
@@ -96,8 +102,9 @@ void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std:
     pass.append(kernels::attention(pass.select(), shape, params, spec.bucket, blk + "attention", keys));
   }
   if (attention.output_gate) pass.append(kernels::head_gate(pass.select(), shape, spec.bucket, blk + "head_gate"));
-  pass.add_to_residual(
-      {own.o, {ResourceKind::attended}, own.o_bias, weights.attention_post_norm, blk + "attn_output", blk + "post_attention_norm"});
+  const kernels::Resource outputs =
+      attention.has_latents() ? append_latent_outputs(pass, layer, attention) : kernels::Resource{ResourceKind::attended};
+  pass.add_to_residual({own.o, outputs, own.o_bias, weights.attention_post_norm, blk + "attn_output", blk + "post_attention_norm"});
 }
 
 std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,

@@ -26,7 +26,8 @@ const model::Attention& attention_of(MemoryKind kind, const model::Config& confi
 std::vector<KvLayout> layer_buffers(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
   if (kind == MemoryKind::full || kind == MemoryKind::sliding) {
     const kernels::AttentionShape attention = attention_shape(config, attention_of(kind, config, shape), shape);
-    std::vector<KvLayout> buffers{attention.cache(ResourceKind::k_cache), attention.cache(ResourceKind::v_cache)};
+    std::vector<KvLayout> buffers{attention.cache(ResourceKind::k_cache)};
+    if (!attention.has_latents()) buffers.push_back(attention.cache(ResourceKind::v_cache));
     for (KvLayout& buffer : buffers) buffer.slots = 0;
     return buffers;
   }

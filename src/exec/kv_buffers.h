@@ -49,9 +49,9 @@ struct KvPlan {
 };
 KvPlan plan_kv(const model::Config& config, const SequenceShape& shape);
 
-/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl; of recurrent layers one for records; of
-/// heads for multi-token prediction, whose numbers follow those of the layers, all three. A page is KV_PAGE slots of every layer of its
-/// kind. Thread-safe.
+/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl (with latents that of K alone); of
+/// recurrent layers one for records; of heads for multi-token prediction, whose numbers follow those of the layers, all three. A page is
+/// KV_PAGE slots of every layer of its kind. Thread-safe.
 class KvBuffers : public PageStore {
  public:
   /// Allocates the buffers of the local layers, with room for the initial positions of each kind. Throws out_of_memory.

@@ -19,6 +19,9 @@ struct Dimensions {
   Dimensions(const model::Config& c, const SequenceShape& s)
       : config(c), shape(s), recurrent(recurrent_shape(c)), output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
 
+  /// Sizes of 0 without latent attention.
+  const model::Latents& latents() const { return config.attention().latents; }
+  std::uint32_t heads() const { return config.attention().heads; }
   /// The experts of the layers that have them; sizes of 0 if none has.
   model::Experts experts() const { return config.experts() == nullptr ? model::Experts() : *config.experts(); }
   /// STEP_MAX_ROWS rows of `width` floats for each expert of a row.
@@ -50,8 +53,9 @@ std::uint64_t gate_up(const Dimensions& d) {
 
 /// The widest rows that matrices multiply, in half precision.
 std::uint64_t half_rows(const Dimensions& d) {
-  const std::uint64_t widest = padded(std::max({d.config.width, d.config.q_width(), d.config.ffn(), d.recurrent.output, d.experts().latent,
-                                                prediction_input(d), d.config.token_input()}));
+  const std::uint64_t widest =
+      padded(std::max({d.config.width, d.latents().query, d.config.q_width(), d.heads() * d.latents().value_dim, d.config.ffn(),
+                       d.recurrent.output, d.experts().latent, prediction_input(d), d.config.token_input()}));
   return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
 }
 
@@ -93,10 +97,12 @@ constexpr auto activations = vk::Role::activations, host_writes = vk::Role::stat
 /// In the order of their allocation.
 constexpr Buffer table[] = {
     {Kind::residual, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }, 2},
-    {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }},
+    {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.config.width, d.latents().query)); }},
     {Kind::kept, activations, [](const Dimensions& d) { return std::uint64_t{STEP_VERIFY_ROWS} * padded(d.config.width) * sizeof(float); }},
+    {Kind::query_latents, activations, [](const Dimensions& d) { return d.rows_of(d.latents().query); }},
     {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
     {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
+    {Kind::head_outputs, activations, [](const Dimensions& d) { return d.rows_of(d.heads() * d.latents().value_dim); }},
     {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(std::max(d.config.qkv_width(), d.recurrent.input)); }},
     {Kind::recurrent, activations, [](const Dimensions& d) { return d.rows_of(d.recurrent.output); }},
     {Kind::gate_up, activations, gate_up},

@@ -174,6 +174,7 @@ kernels::AttentionShape attention_shape(const model::Config& config, const model
   shape.softcap = attention.softcap;
   shape.output_gate = attention.output_gate;
   shape.queries_alone = attention.kv_source.has_value();
+  if (attention.has_latents()) shape.latent_query = attention.query_dim();
   return shape;
 }
 

@@ -84,6 +84,12 @@ struct MlpInput {
 void append_activations(PassDispatches& pass, const model::MlpWeights& own, const model::Mlp& mlp, const MlpInput& input);
 kernels::Activation kernel_activation(model::Activation activation);
 const char* activation_label(model::Activation activation);
+/// What latent attention stores of the rows, in qkv: the key in the place of all heads' keys and values. `with_queries`: and the queries,
+/// in part in q_rotated.
+void append_latents(PassDispatches& pass, const kernels::AttentionShape& shape, std::uint32_t layer, const model::Attention& attention,
+                    bool with_queries);
+/// What its heads make of their attention.
+kernels::Resource append_latent_outputs(PassDispatches& pass, std::uint32_t layer, const model::Attention& attention);
 /// Moves the records that the rows of an accepted path have stored in a layer.
 kernels::Dispatch move_records(const PassContext& context, std::uint32_t layer);
 

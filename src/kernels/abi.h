@@ -30,6 +30,7 @@
 #include "abi/matmul_coopmat.h"
 #include "abi/matvec.h"
 #include "abi/matvec_experts.h"
+#include "abi/matvec_heads.h"
 #include "abi/move_kv.h"
 #include "abi/norm.h"
 #include "abi/prediction_input.h"
@@ -100,6 +101,7 @@ SK_KERNEL_ABI(RandomFill, RANDOM_FILL)
 SK_KERNEL_ABI(Router, ROUTER)
 SK_KERNEL_ABI(GroupExperts, GROUP_EXPERTS)
 SK_KERNEL_ABI(MatvecExperts, MATVEC_EXPERTS)
+SK_KERNEL_ABI(MatvecHeads, MATVEC_HEADS)
 SK_KERNEL_ABI(CombineExperts, COMBINE_EXPERTS)
 
 /// See shaders/abi/step_state.h.

@@ -42,7 +42,8 @@ static_assert(static_cast<int>(KvFormat::f32) == KV_FORMAT_F32 && static_cast<in
 static_assert(static_cast<std::uint32_t>(Keys::text) == KEYS_TEXT && static_cast<std::uint32_t>(Keys::tree) == KEYS_TREE &&
               static_cast<std::uint32_t>(Keys::window) == KEYS_WINDOW);
 std::uint32_t k_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format.k); }
-std::uint32_t v_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format.v); }
+std::uint32_t v_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.cache(ResourceKind::v_cache).format); }
+KvFormats formats_of(const AttentionShape& shape) { return {shape.kv_format.k, shape.cache(ResourceKind::v_cache).format}; }
 
 /// The variant of a kernel that knows the formats of K and V and as few others as possible (KV_BLOCKS in shaders/lib/kv_blocks.glsl).
 /// `variants`: those of floats, of Q8_0 too, of all formats.
@@ -69,10 +70,12 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
   const std::uint32_t kv_heads = shape.queries_alone ? 0 : shape.kv_heads;
   const std::uint32_t rounds = select.tuning().texels ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
-  d.kernel = select.tuning().texels
-                 ? variant_for(shape.kv_format,
+  d.kernel = shape.has_latents() ? variant_for(formats_of(shape), {KernelId::rope_store_latent, KernelId::rope_store_latent_q8_0,
+                                                                   KernelId::rope_store_latent_blocks})
+             : select.tuning().texels
+                 ? variant_for(formats_of(shape),
                                {KernelId::rope_store_texels, KernelId::rope_store_texels_q8_0, KernelId::rope_store_texels_blocks})
-                 : variant_for(shape.kv_format, {KernelId::rope_store, KernelId::rope_store_q8_0, KernelId::rope_store_blocks});
+                 : variant_for(formats_of(shape), {KernelId::rope_store, KernelId::rope_store_q8_0, KernelId::rope_store_blocks});
   d.constants = words(
       abi::RopeStoreSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
   d.operands = {{{ResourceKind::qkv}, Access::read},
@@ -80,11 +83,12 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer.index}, Access::read_write},
-                {{ResourceKind::v_cache, layer.index}, Access::read_write}};
+                {{shape.value_cache(), layer.index}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
                                     q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables, shape.q_step()});
-  std::uint32_t invocations = shape.heads * shape.head_dim / 4;
-  if (!shape.queries_alone) invocations += stores(shape.cache(ResourceKind::k_cache)) + stores(shape.cache(ResourceKind::v_cache));
+  std::uint32_t invocations = shape.heads * (shape.has_latents() ? shape.rope_dim : shape.head_dim) / 4;
+  if (!shape.queries_alone) invocations += stores(shape.cache(ResourceKind::k_cache));
+  if (!shape.queries_alone && !shape.has_latents()) invocations += stores(shape.cache(ResourceKind::v_cache));
   d.groups = {(invocations + select.tuning().lanes * rounds - 1) / (select.tuning().lanes * rounds), rows, 1};
   d.label = label;
   return d;
@@ -96,14 +100,15 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
                           const std::string& label, Keys keys) {
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
-  d.kernel = variant_for(shape.kv_format, {KernelId::attention_serial, KernelId::attention_serial_q8_0, KernelId::attention_serial_blocks});
+  d.kernel =
+      variant_for(formats_of(shape), {KernelId::attention_serial, KernelId::attention_serial_q8_0, KernelId::attention_serial_blocks});
   d.constants =
       attention_words(abi::AttentionSerialSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
                                                static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape), sunk(layer)},
                       3);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
-                {{ResourceKind::v_cache, layer.index}, Access::read},
+                {{shape.value_cache(), layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write},
                 sinks_of(layer)};
@@ -121,13 +126,13 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   if (select.tuning().texels && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, keys)};
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
-  split.kernel = variant_for(shape.kv_format, {KernelId::attention, KernelId::attention_q8_0, KernelId::attention_blocks});
+  split.kernel = variant_for(formats_of(shape), {KernelId::attention, KernelId::attention_q8_0, KernelId::attention_blocks});
   split.constants = attention_words(abi::AttentionSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
                                                        shape.chunk, static_cast<std::uint32_t>(keys), sliding(layer), capped(shape)},
                                     2);
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer.index}, Access::read},
-                    {{ResourceKind::v_cache, layer.index}, Access::read},
+                    {{shape.value_cache(), layer.index}, Access::read},
                     {{ResourceKind::state}, Access::read},
                     {{ResourceKind::attention_partial}, Access::write}};
   split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.cache_slots(), shape.max_chunks(),
@@ -172,15 +177,16 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
     d.kernel = KernelId::move_kv;
     d.constants = words(abi::MoveKvSpec{select.tuning().lanes});
     d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
-                  {{ResourceKind::v_cache, layer}, Access::read_write},
+                  {{shape.value_cache(), layer}, Access::read_write},
                   {{ResourceKind::state}, Access::read}};
     d.push = bytes(abi::MoveKvPush{to_words(k.head_bytes()), to_words(v.head_bytes()), k_first, v_first, k_words, v_words, shape.tables});
-    d.groups = {(std::max(k_words, v_words) + select.tuning().lanes - 1) / select.tuning().lanes, shape.kv_heads, 2};
+    d.groups = {(std::max(k_words, v_words) + select.tuning().lanes - 1) / select.tuning().lanes, shape.kv_heads,
+                shape.has_latents() ? 1u : 2u};
     d.label = label;
     planes.push_back(std::move(d));
   };
   move(0, 0, k.code_bytes() / 4, v.code_bytes() / 4);
-  if (shape.kv_format.have_blocks()) {
+  if (formats_of(shape).have_blocks()) {
     move(to_words(k.scales_at()), to_words(v.scales_at()), k.scale_bytes() / 4, v.scale_bytes() / 4);
   }
   return planes;
@@ -190,9 +196,9 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                            const std::string& label) {
   Dispatch d;
   d.kernel = select.tuning().texels && shape.texel_aligned()
-                 ? variant_for(shape.kv_format, {KernelId::attention_prefill_texels, KernelId::attention_prefill_texels_q8_0,
-                                                 KernelId::attention_prefill_texels_blocks})
-                 : variant_for(shape.kv_format,
+                 ? variant_for(formats_of(shape), {KernelId::attention_prefill_texels, KernelId::attention_prefill_texels_q8_0,
+                                                   KernelId::attention_prefill_texels_blocks})
+                 : variant_for(formats_of(shape),
                                {KernelId::attention_prefill, KernelId::attention_prefill_q8_0, KernelId::attention_prefill_blocks});
   const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.tuning().lanes / split;
   d.constants = attention_words(abi::AttentionPrefillSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.head_dim,
@@ -200,7 +206,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                                 3);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
-                {{ResourceKind::v_cache, layer.index}, Access::read},
+                {{shape.value_cache(), layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write},
                 sinks_of(layer)};

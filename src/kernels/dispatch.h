@@ -24,12 +24,14 @@ enum class ResourceKind : std::uint8_t {
   residual,  ///< index 0 or 1: the residual stream and its other half of the ping-pong
   kept,      ///< saved hidden states: the residual stream after a pass's first layers, one row per row of the round
   normed,
-  qkv,  ///< rows of q, then k, then v; of recurrent layers what their input matrix gives
+  qkv,            ///< rows of q, then k, then v; of recurrent layers what their input matrix gives
+  query_latents,  ///< of which matrices of latent attention make Q
   q_rotated,
   attended,
-  recurrent,  ///< outputs of recurrent layers, before their output matrix
-  gate_up,    ///< rows of gate, then up
-  activated,  ///< activations
+  head_outputs,  ///< of latent attention, before its last matrix
+  recurrent,     ///< outputs of recurrent layers, before their output matrix
+  gate_up,       ///< rows of gate, then up
+  activated,     ///< activations
   router_logits,
   expert_choices,
   expert_groups,  ///< of a row its experts, of an expert its rows (shaders/abi/experts.h)

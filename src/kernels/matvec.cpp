@@ -214,6 +214,34 @@ std::vector<Dispatch> expert_product(const Selector& select, const Matrix& stack
   return result;
 }
 
+std::vector<Dispatch> head_product(const Selector& select, const Matrix& stack, std::uint32_t heads, std::pair<Resource, HeadParts> x,
+                                   std::pair<Resource, HeadParts> y, std::uint32_t rows, const std::string& label) {
+  const MatvecChoice choice = select.matvec(stack.format, stack.k, rows);
+  const std::uint32_t n = stack.n / heads;
+  std::vector<Dispatch> result;
+  for (std::size_t part = 0; part < stack.parts.size(); ++part) {
+    const std::uint32_t first_head = stack.parts[part].first / n;
+    Dispatch d = skinny(select, stack, part, x.first, y.first, rows, {}, choice, MATVEC_STORE);
+    d.kernel = matvec_heads_kernel(stack.format, select.tuning());
+    const abi::MatvecPush base = matrix_push(stack, part, {});
+    abi::MatvecHeadsPush push{};
+    static_assert(offsetof(abi::MatvecHeadsPush, x_first) == sizeof(base));
+    std::memcpy(&push, &base, sizeof(base));
+    push.n = n;
+    push.x_stride = padded(x.second.width);
+    push.x_first = x.second.first + first_head * x.second.step;
+    push.x_step = x.second.step;
+    push.y_stride = padded(y.second.width);
+    push.y_first = y.second.first + first_head * y.second.step;
+    push.y_step = y.second.step;
+    d.push = bytes(push);
+    d.groups = {divide_up(n, choice.lanes / choice.k_lanes * choice.rows), divide_up(rows, choice.columns), stack.parts[part].rows / n};
+    d.label = part_label(label, stack, part);
+    result.push_back(std::move(d));
+  }
+  return result;
+}
+
 std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                                     const MatvecFusion& fusion, const std::string& label) {
   return select.tiled() ? matmul(select, weights, x, y, rows, fusion, label) : matvec(select, weights, x, y, rows, fusion, label);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "abi/kv_cache.h"
@@ -105,7 +106,16 @@ struct MatvecFusion {
 /// y = activation(scale * (factors * W x + bias)) + residual for `rows` rows (a bucket), by the skinny kernel. One dispatch per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
-/// The same for rows of a prompt: by the tiled kernel where the selector says so. A row's bits depend neither on the bucket nor on the
+/// The parts of rows that heads of attention multiply: of x and y where the first head's begins, floats to the next head's, and of a row
+/// without padding.
+struct HeadParts {
+  std::uint32_t first = 0, step = 0, width = 0;
+};
+/// y = factors * W x by the skinny kernel, where W is each head's matrix in a stack of `heads`. Whole blocks of 32 are read of x: past a
+/// head's K inputs numbers of the same row must follow, which meet weights of 0. One dispatch per part, of whole matrices.
+std::vector<Dispatch> head_product(const Selector& select, const Matrix& stack, std::uint32_t heads, std::pair<Resource, HeadParts> x,
+                                   std::pair<Resource, HeadParts> y, std::uint32_t rows, const std::string& label);
+/// As matvec for rows of a prompt: by the tiled kernel where the selector says so. A row's bits depend neither on the bucket nor on the
 /// other rows.
 std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                                     const MatvecFusion& fusion, const std::string& label);
@@ -153,20 +163,30 @@ struct AttentionShape {
   bool rope_halves = false;
   bool output_gate = false;    ///< in qkv each head of Q is followed by as many gates of its output
   bool queries_alone = false;  ///< qkv has no K and V: the cache is another layer's, and nothing is stored
-  float scale = 0.0f;          ///< of scores; 0: 1 / sqrt(head_dim)
-  float softcap = 0.0f;        ///< that scores are kept below; 0: none
+  /// Not 0: one KV head, whose keys are its values too; in qkv the key, whose last dimensions rotate, and then heads of Q of this length,
+  /// whose last dimensions do. The others of Q's are not rope_store's.
+  std::uint32_t latent_query = 0;
+  float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
+  float softcap = 0.0f;  ///< that scores are kept below; 0: none
   std::uint32_t group() const { return heads / kv_heads; }
-  std::uint32_t q_step() const { return output_gate ? 2 * head_dim : head_dim; }  ///< from a head of Q to the next one in qkv
-  std::uint32_t qkv_width() const { return heads * q_step() + (queries_alone ? 0 : 2 * kv_heads * head_dim); }
+  bool has_latents() const { return latent_query != 0; }
+  std::uint32_t q_step() const {  ///< from a head of Q to the next one in qkv
+    return has_latents() ? latent_query : output_gate ? 2 * head_dim : head_dim;
+  }
+  std::uint32_t qkv_width() const {
+    return heads * q_step() + (has_latents() ? head_dim : queries_alone ? 0 : 2 * kv_heads * head_dim);
+  }
+  /// What a layer has of them: without latents both.
+  ResourceKind value_cache() const { return has_latents() ? ResourceKind::k_cache : ResourceKind::v_cache; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
   /// Of ResourceKind::k_cache or v_cache.
   KvLayout cache(ResourceKind kind) const {
-    return {kind == ResourceKind::v_cache ? kv_format.v : kv_format.k, kv_heads, head_dim, cache_slots()};
+    return {kind == ResourceKind::v_cache && !has_latents() ? kv_format.v : kv_format.k, kv_heads, head_dim, cache_slots()};
   }
   std::uint64_t kv_position_bytes() const {  ///< K and V of one position of one layer
-    return cache(ResourceKind::k_cache).position_bytes() + cache(ResourceKind::v_cache).position_bytes();
+    return cache(ResourceKind::k_cache).position_bytes() + (has_latents() ? 0 : cache(ResourceKind::v_cache).position_bytes());
   }
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };

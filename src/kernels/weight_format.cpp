@@ -19,7 +19,10 @@ namespace {
                KernelId::matmul_coopmat_##id,                                  \
                KernelId::matvec_experts_##id,                                  \
                KernelId::matvec_rows_experts_##id,                             \
-               KernelId::matvec_rows_texels_experts_##id},
+               KernelId::matvec_rows_texels_experts_##id,                      \
+               KernelId::matvec_heads_##id,                                    \
+               KernelId::matvec_rows_heads_##id,                               \
+               KernelId::matvec_rows_texels_heads_##id},
 constexpr WeightFormat formats[] = {
 #include "gguf/weight_formats.def"
 };
@@ -53,6 +56,12 @@ KernelId matvec_experts_kernel(gguf::Type format, const vk::Tuning& tuning) {
   const WeightFormat& kernels = weight_format(format);
   if (tuning.matvec_k_lanes != 1) return kernels.matvec_experts;
   return tuning.texels ? kernels.matvec_rows_texels_experts : kernels.matvec_rows_experts;
+}
+
+KernelId matvec_heads_kernel(gguf::Type format, const vk::Tuning& tuning) {
+  const WeightFormat& kernels = weight_format(format);
+  if (tuning.matvec_k_lanes != 1) return kernels.matvec_heads;
+  return tuning.texels ? kernels.matvec_rows_texels_heads : kernels.matvec_rows_heads;
 }
 
 KernelId matmul_kernel(gguf::Type format, vk::Tier tier) {

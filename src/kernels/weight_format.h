@@ -21,7 +21,9 @@ struct WeightFormat {
   std::uint32_t quant_bytes;  ///< of a unit in plane 0: whole 16-byte words
   std::uint32_t scale_bytes;  ///< of a unit in plane 1; 0: there is no such plane
   KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul, matmul_half, matmul_coopmat;
-  KernelId matvec_experts, matvec_rows_experts, matvec_rows_texels_experts;  ///< over stacks of matrices
+  // Over stacks of matrices: of experts, and of heads of attention.
+  KernelId matvec_experts, matvec_rows_experts, matvec_rows_texels_experts;
+  KernelId matvec_heads, matvec_rows_heads, matvec_rows_texels_heads;
 };
 
 std::span<const WeightFormat> weight_formats();
@@ -32,6 +34,7 @@ const WeightFormat& weight_format(gguf::Type type);
 /// The skinny and the tiled matrix kernel of a format for a device's tuning and a tier.
 KernelId matvec_kernel(gguf::Type format, const vk::Tuning& tuning);
 KernelId matvec_experts_kernel(gguf::Type format, const vk::Tuning& tuning);
+KernelId matvec_heads_kernel(gguf::Type format, const vk::Tuning& tuning);
 KernelId matmul_kernel(gguf::Type format, vk::Tier tier);
 
 /// Bytes of the table at the beginning of plane 1 (gguf::BlockCode::table); mostly 0.

@@ -106,6 +106,7 @@ struct Architecture {
   std::uint32_t width_scaled_layers = 0;  ///< models of this many layers scale scores by 1 / sqrt(width / heads); their files do not say so
   Mixer recurrent = std::monostate();     ///< of layers without attention; files add its sizes, and say which layers those are
   std::uint32_t attention_every = 0;      ///< where files do not say it, every n-th layer has attention; 0: all have
+  bool latent_attention = false;          ///< Attention::latents, whose sizes files have
   bool one_sublayer = false;              ///< a layer is a mixer or a feed-forward network
   bool layer_norm_epsilon = false;        ///< RMS norms whose key for epsilon is that of layer norms
   std::optional<Experts> experts{};       ///< instead of the MLP where files count them; they add sizes, and may change the router

@@ -97,6 +97,7 @@ void read_scales(const Keys& keys, Config& config) {
     config.logit_scale = 1.0f / keys.positive("logit_scale", 1.0f);
   }
   if ((family.honours & scales_logits) != 0) config.logit_scale = keys.positive("logit_scale", 1.0f);
+  if (attention.has_latents()) score_scale = latent_score_scale(keys, attention);
   if ((family.honours & honours_softcaps) != 0) {
     const bool needed = (family.honours & needs_softcaps) != 0;
     const auto softcap = [&](std::string_view name) { return needed ? keys.positive(name) : keys.not_negative(name); };

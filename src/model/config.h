@@ -22,7 +22,8 @@ namespace skipstone::model {
 inline constexpr std::uint32_t most_layers = 256;
 inline constexpr std::uint32_t most_heads = 1u << 16;
 inline constexpr std::uint32_t most_head_dim = 512;
-inline constexpr std::uint32_t most_state_dim = 256;  // of a head of a recurrent layer
+inline constexpr std::uint32_t most_state_dim = 256;   // of a head of a recurrent layer
+inline constexpr std::uint32_t most_latent_dim = 640;  // of a key in the cache, whose value is a part of it; published models have 576
 inline constexpr std::uint32_t most_width = 1u << 20;
 inline constexpr std::uint32_t most_ffn = 1u << 22;
 inline constexpr std::uint32_t most_vocabulary = 1u << 24;

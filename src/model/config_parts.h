@@ -152,6 +152,11 @@ void read_shape(const Keys& keys, Config& config);
 /// The experts of the layers that have them, without which is which; nullopt where the file counts none, or the family has none.
 std::optional<Experts> read_experts(const Keys& keys, const Architecture& family);
 
+/// The heads of latent attention, after their number.
+void read_latents(const Keys& keys, Attention& attention);
+/// The factor of their scores, into which YaRN's goes.
+float latent_score_scale(const Keys& keys, const Attention& attention);
+
 /// Throws unsupported where a length is no multiple of 4: the kernels read activations four floats at a time.
 void check_length(std::string_view what, std::uint32_t length);
 

@@ -92,6 +92,11 @@ std::string layers_of(const Config& config) {
 
 // The properties that layers of a model have in common: of its mixer, of its norms, of its feed-forward network; then the file's matrices.
 void add_norm(const Attention& attention, List& list) {
+  if (attention.has_latents()) {
+    const Latents& latents = attention.latents;
+    const std::string queries = latents.query != 0 ? fmt::format(", of queries {}", latents.query) : "";
+    list.add(fmt::format("keys and values of {} heads by a latent vector of {}{}", attention.heads, latents.width, queries));
+  }
   if (attention.qk_norm == QkNorm::head) list.add("QK-norm");
   if (attention.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
   if (attention.value_norm) list.add("V normalised");
@@ -257,7 +262,10 @@ std::vector<LayerFact> own_facts(const Attention& attention) {
           {"layer_head_dim", attention.head_dim},
           {"value_norm", attention.value_norm},
           {"keys_as_values", attention.keys_as_values},
-          {"sinks", attention.sinks}};
+          {"sinks", attention.sinks},
+          {"kv_latent", attention.latents.width},
+          {"q_latent", attention.latents.query},
+          {"fused_kv", attention.latents.fused}};
 }
 std::vector<LayerFact> own_facts(const ShortConv& conv) { return {{"mixer", "short_conv"}, {"kernel", conv.kernel}}; }
 std::vector<LayerFact> own_facts(const GatedDeltaNet& net) {

@@ -67,6 +67,8 @@ std::optional<Experts> read_experts(const Keys& keys, const Architecture& family
   experts.width = keys.count(keys.has(length) ? length : "feed_forward_length", 1, most_ffn);
   experts.latent = keys.count("moe_latent_size", 0, most_width, 0);
   experts.gating = read_gating(keys, experts.gating);
+  // A family of softmaxes and corrections has these where its files choose sigmoids.
+  if (experts.gating == Gating::softmax && family.experts->gating == Gating::softmax) experts.corrected = false;
   experts.renormalised = keys.file().boolean(keys.full("expert_weights_norm"), experts.renormalised);
   if (const float scale = keys.not_negative("expert_weights_scale"); scale > 0.0f) experts.scale = scale;
   read_groups(keys, experts);

@@ -24,9 +24,21 @@ constexpr bool is_gated(Activation activation) { return activation != Activation
 /// those that are chosen.
 enum class Gating : std::uint8_t { softmax, sigmoid, softmax_of_chosen };
 
+/// Multi-head latent attention (arXiv 2405.04434, section 2.1). Keys and values of all heads are made of one vector, and the keys' part
+/// that rotates is one for all heads. The cache has both: the key of one KV head, whose first `width` dimensions are its value too. The
+/// heads' matrices for keys multiply their queries instead, those for values their outputs.
+struct Latents {
+  std::uint32_t width = 0;      ///< of the vector; 0: attention is not of this kind
+  std::uint32_t query = 0;      ///< of such a vector for queries; 0: they are made of the layer's input
+  std::uint32_t key_dim = 0;    ///< of a head, without the part that rotates
+  std::uint32_t value_dim = 0;  ///< of a head
+  bool fused = false;           ///< in the file: one matrix, of each head the rows of keys, then those of values
+  bool operator==(const Latents&) const = default;
+};
+
 /// Softmax attention with grouped heads.
 struct Attention {
-  std::uint32_t heads = 0, kv_heads = 0, head_dim = 0;
+  std::uint32_t heads = 0, kv_heads = 0, head_dim = 0;  ///< as the cache has them
   QkNorm qk_norm = QkNorm::none;
   bool fused_qkv = false;    ///< in the file: q above k above v
   bool rotates = true;       ///< Q and K rotate by position (RoPE); layers without it know no positions
@@ -41,9 +53,16 @@ struct Attention {
   /// The layer before this one whose keys and values it reads; it has none itself.
   std::optional<std::uint32_t> kv_source = {};
   bool sinks = false;  ///< a logit of each head joins its softmax and has no value (gpt-oss, arXiv 2508.10925)
+  Latents latents = {};
 
+  bool has_latents() const { return latents.width != 0; }
   std::uint32_t q_width() const { return heads * head_dim; }
-  std::uint32_t q_rows() const { return output_gate ? 2 * q_width() : q_width(); }  ///< of Q's matrix
+  /// Of a head in Q's matrix; with latents its part that rotates is the last one, as in keys.
+  std::uint32_t query_dim() const {
+    return has_latents() ? latents.key_dim + head_dim - latents.width : output_gate ? 2 * head_dim : head_dim;
+  }
+  std::uint32_t q_rows() const { return heads * query_dim(); }                                          ///< of Q's matrix
+  std::uint32_t output_width() const { return has_latents() ? heads * latents.value_dim : q_width(); }  ///< of all heads
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
   /// Of a row of Q, K and V.
   std::uint32_t qkv_width() const { return q_rows() + (kv_source ? 0 : 2 * kv_width()); }

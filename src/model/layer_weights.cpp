@@ -6,6 +6,10 @@ namespace {
 
 void add_matrices(const AttentionWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
   for (const Projection& projection : weights.projections) matrices.push_back(&projection.matrix);
+  if (weights.latents && weights.latents->q_a) {
+    matrices.push_back(&*weights.latents->q_a);
+    matrices.push_back(&*weights.latents->q_b);
+  }
   matrices.push_back(&weights.o);
 }
 

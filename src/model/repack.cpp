@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/half.h"
 #include "base/status.h"
 #include "gguf/block_code.h"
 #include "kernels/operations.h"
@@ -89,6 +90,31 @@ Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t 
     above += matrix->rows();
   }
   return repacking.take();
+}
+
+TurnedMatrix turn_rows(const gguf::Tensor& matrix, const TurnedRows& turned, gguf::Type type) {
+  const std::uint64_t length = matrix.row_length(), parts = matrix.rows() / turned.step, row_bytes = gguf::row_bytes(matrix.type, length);
+  std::vector<std::byte> buffer;
+  for (std::uint64_t row = 0; row < matrix.rows(); ++row) {
+    check_scales(matrix, row, matrix.data.view(row * row_bytes, row_bytes, buffer).data());
+  }
+  std::vector<float> all(matrix.elements());
+  gguf::dequantize(matrix, all);
+  const std::uint64_t width = gguf::row_bytes(type, 1);
+  TurnedMatrix result;
+  result.bytes.resize(parts * length * turned.rows * width);
+  std::byte* to = result.bytes.data();
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    for (std::uint64_t column = 0; column < length; ++column) {
+      for (std::uint64_t row = 0; row < turned.rows; ++row, to += width) {
+        const float value = all[(part * turned.step + row) * length + column];
+        const std::uint16_t half = float_to_half(value);
+        std::memcpy(to, type == gguf::Type::f16 ? static_cast<const void*>(&half) : &value, width);
+      }
+    }
+  }
+  result.tensor = {matrix.name, type, 3, {turned.rows, length, parts, 1}, Bytes(result.bytes)};
+  return result;
 }
 
 std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors, std::span<const std::uint64_t> outputs) {

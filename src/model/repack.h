@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gguf/gguf.h"
+#include "model/weight_layout.h"
 
 namespace skipstone::model {
 
@@ -19,6 +20,13 @@ struct Planes {
 /// (kernels::Matrix::interleave). Throws bad_file for scales that are infinite or NaN, naming tensor and type.
 Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave,
                    std::span<const std::uint32_t> order = {});
+
+/// The matrix that a place has instead of its only source (TensorPlace::turned), and its memory. Throws as repack_rows.
+struct TurnedMatrix {
+  std::vector<std::byte> bytes;
+  gguf::Tensor tensor;
+};
+TurnedMatrix turn_rows(const gguf::Tensor& matrix, const TurnedRows& turned, gguf::Type type);
 
 /// Norms or biases, one after the other, as padded f32. With `outputs` factors: the numbers of a vector for that many outputs, each for an
 /// equal share of them; 1 where a vector is nullptr.

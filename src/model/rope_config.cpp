@@ -85,9 +85,10 @@ void read_yarn(const Keys& keys, Config& config) {
     const double divided = std::clamp((pair - low) / std::max(high - low, 0.001), 0.0, 1.0);
     config.rope_factors.push_back(static_cast<float>(1.0 / (divided / factor + 1.0 - divided)));
   }
-  // The scale of scores, section 3.4; a model may undo it in part or in full (DeepSeek's mscale_all_dim).
+  // The scale of scores, section 3.4; a model may undo it in part or in full, or have it in the scores alone (latent_score_scale).
   const auto gain = [&](double multiplier) { return factor <= 1.0 ? 1.0 : 0.1 * multiplier * log_of_positive(factor) + 1.0; };
-  const double magnitude = gain(1.0) / gain(keys.not_negative("rope.scaling.yarn_log_multiplier"));
+  const bool in_scores = config.family->latent_attention;
+  const double magnitude = in_scores ? 1.0 : gain(1.0) / gain(keys.not_negative("rope.scaling.yarn_log_multiplier"));
   config.rope_magnitude = static_cast<float>(magnitude * keys.positive("rope.scaling.attn_factor", 1.0f));
 }
 

@@ -36,6 +36,10 @@ Attention read_attention(const Keys& keys, const Config& config, const Blocks& b
   };
   constexpr std::string_view kv_heads = "attention.head_count_kv";
   a.heads = heads_of("attention.head_count");
+  if (config.family->latent_attention) {
+    read_latents(keys, a);
+    return a;
+  }
   a.kv_heads = config.family->window_heads && keys.has(kv_heads) ? keys.per_layer(kv_heads, blocks.count, most_heads).back()
                                                                  : heads_of(kv_heads, a.heads);
   if (a.heads % a.kv_heads != 0) {

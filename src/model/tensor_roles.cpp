@@ -27,6 +27,12 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::k_norm, "attn_k_norm", "self_attn.k_norm", {Length::k_norm}, false},
     {Role::o, "attn_output", "self_attn.o_proj", {Length::q_width, Length::width}, true},
     {Role::sinks, "attn_sinks", "", {Length::heads}, false},
+    {Role::kv_a, "attn_kv_a_mqa", "", {Length::width, Length::kv_width}, false},
+    {Role::q_a, "attn_q_a", "", {Length::width, Length::query_latent}, false},
+    {Role::q_b, "attn_q_b", "", {Length::query_latent, Length::q_rows}, false},
+    {Role::k_b, "attn_k_b", "", {Length::key_dim, Length::key_latent, Length::heads}, false},
+    {Role::v_b, "attn_v_b", "", {Length::key_latent, Length::value_dim, Length::heads}, false},
+    {Role::kv_b, "attn_kv_b", "", {Length::key_latent, Length::key_value_rows}, false},
     {Role::shortconv_in, "shortconv.in_proj", "conv.in_proj", {Length::width, Length::three_widths}, false},
     {.role = Role::shortconv_taps,
      .name = "shortconv.conv",
@@ -118,7 +124,26 @@ static_assert(in_order());
 
 // What each kind of mixer and feed-forward network has, and the lengths that are its own (0 for others).
 
+bool has_latent_role(const Latents& latents, Role role) {
+  switch (role) {
+    case Role::q:
+      return latents.query == 0;
+    case Role::q_a:
+    case Role::q_b:
+    case Role::q_norm:
+      return latents.query != 0;
+    case Role::k_b:
+    case Role::v_b:
+      return !latents.fused;
+    case Role::kv_b:
+      return latents.fused;
+    default:
+      return role == Role::kv_a || role == Role::k_norm || role == Role::o;
+  }
+}
+
 bool has(const Attention& attention, Role role) {
+  if (attention.has_latents()) return has_latent_role(attention.latents, role);
   switch (role) {
     case Role::qkv:
       return attention.fused_qkv;
@@ -213,21 +238,32 @@ bool has(const Experts& experts, Role role) {
 
 std::uint64_t length_of(const Attention& attention, Length length) {
   const bool all_heads = attention.qk_norm == QkNorm::width;
+  const Latents& latents = attention.latents;
   switch (length) {
     case Length::q_rows:
       return attention.q_rows();
     case Length::q_width:
-      return attention.q_width();
+      return attention.output_width();
     case Length::kv_width:
       return attention.kv_width();
     case Length::qkv_width:
       return std::uint64_t{attention.q_rows()} + std::uint64_t{2} * attention.kv_width();
     case Length::q_norm:
-      return all_heads ? attention.q_width() : attention.head_dim;
+      return latents.width != 0 ? latents.query : all_heads ? attention.q_width() : attention.head_dim;
     case Length::k_norm:
-      return all_heads ? attention.kv_width() : attention.head_dim;
+      return latents.width != 0 ? latents.width : all_heads ? attention.kv_width() : attention.head_dim;
     case Length::heads:
       return attention.heads;
+    case Length::query_latent:
+      return latents.query;
+    case Length::key_latent:
+      return latents.width;
+    case Length::key_dim:
+      return latents.key_dim;
+    case Length::value_dim:
+      return latents.value_dim;
+    case Length::key_value_rows:
+      return std::uint64_t{attention.heads} * (latents.key_dim + latents.value_dim);
     default:
       return 0;
   }
@@ -362,6 +398,9 @@ bool has_role(const LayerConfig& layer, Role role) {
 bool has_bias(const LayerConfig& layer, Role role) {
   if (!tensor_role(role).bias) return false;
   if (role == Role::ssm_taps) return std::holds_alternative<Mamba2>(layer.mixer);
+  if (const auto* attention = std::get_if<Attention>(&layer.mixer); role == Role::q && attention != nullptr && attention->has_latents()) {
+    return false;
+  }
   if (!tensor_role(role).vector()) return true;
   const bool after = role == Role::attention_post_norm || role == Role::ffn_post_norm;
   return (after ? layer.norm_after : layer.norm_before) == Norm::layer;

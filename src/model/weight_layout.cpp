@@ -49,29 +49,9 @@ class Builder {
 
   /// Where the matrix is split, experts of a stacked tensor stay whole.
   kernels::Matrix matrix(const std::vector<Parameter>& stack) {
-    std::vector<const gguf::Tensor*> tensors;
-    tensors.reserve(stack.size());
-    for (const Parameter& each : stack) tensors.push_back(each.weight);
-    const auto scales = factors(stack);
-    kernels::Matrix m{ordinal(), tensors[0]->type, rows(stack), static_cast<std::uint32_t>(tensors[0]->row_length()),
-                      {},        interleave_,      scales};
-    // Whole ranges of rows over which the LM head takes the largest (kernels::argmax), and whole words of scales.
-    constexpr std::uint64_t wide = 1024, argmax_rows = 32;  // no GPU's range is larger; those of CPU devices are interleave_ rows
-    const std::uint64_t most_rows = max_range_ / quant_row_bytes(m.format, m.k), pair = std::uint64_t{interleave_} * 2;
-    const std::uint64_t whole = most_rows >= wide ? wide : pair < argmax_rows && most_rows >= argmax_rows ? argmax_rows : pair;
-    std::uint64_t most = std::max(pair, most_rows / whole * whole);
-    if (const std::uint64_t expert = tensors[0]->shape[1]; tensors[0]->shape[2] > 1) {
-      most = std::max(expert, most_rows / interleave_ * interleave_ / expert * expert);
-    }
-    if (kernels::padded_rows(m.n, interleave_) <= most) {
-      m.parts = {{0, m.n}};
-    } else {
-      for (std::uint32_t first = 0; first < m.n; first += static_cast<std::uint32_t>(most)) {
-        m.parts.push_back({first, std::min(static_cast<std::uint32_t>(most), m.n - first)});
-      }
-    }
-    layout_.tensors.push_back({tensors, joined_name(tensors), false, m});
-    return m;
+    const gguf::Tensor& first = *stack[0].weight;
+    return matrix(stack, first.type, {rows(stack), static_cast<std::uint32_t>(first.row_length())},
+                  first.shape[2] > 1 ? first.shape[1] : 1);
   }
 
   /// A matrix for each expert.
@@ -89,13 +69,30 @@ class Builder {
     return m;
   }
 
-  /// The factors of the outputs of matrices that are multiplied together; nullopt where none of them has any.
-  std::optional<std::uint32_t> factors(const std::vector<Parameter>& stack) {
-    TensorPlace place{{}, "", true, {ordinal(), gguf::Type::f32, 1, rows(stack), {{0, 1}}}};
+  /// Of `heads` matrices in one tensor (Latents::fused) the rows of values, or those of keys, turned.
+  kernels::Matrix values_of(const Parameter& fused, const Latents& latents, std::uint32_t heads) {
+    const std::uint32_t step = latents.key_dim + latents.value_dim;
+    const kernels::Matrix m = matrix({fused}, fused.weight->type, {heads * latents.value_dim, latents.width}, latents.value_dim);
+    for (std::uint32_t row = 0; row < m.n; ++row) {
+      layout_.tensors.back().order.push_back(row / latents.value_dim * step + latents.key_dim + row % latents.value_dim);
+    }
+    return m;
+  }
+  kernels::Matrix keys_of(const Parameter& fused, const Latents& latents, std::uint32_t heads) {
+    const gguf::Type type = fused.weight->type == gguf::Type::f16 ? gguf::Type::f16 : gguf::Type::f32;
+    const kernels::Matrix m = matrix({fused}, type, {heads * latents.width, latents.key_dim}, latents.width);
+    layout_.tensors.back().turned = TurnedRows{latents.key_dim + latents.value_dim, latents.key_dim};
+    return m;
+  }
+
+  /// The factors of the outputs of matrices that are multiplied together; nullopt where none of them has any. `outputs`: of the only one,
+  /// if they are not its rows.
+  std::optional<std::uint32_t> factors(const std::vector<Parameter>& stack, std::uint32_t outputs = 0) {
+    TensorPlace place{{}, "", true, {ordinal(), gguf::Type::f32, 1, outputs != 0 ? outputs : rows(stack), {{0, 1}}}};
     std::vector<const gguf::Tensor*> named;
     for (const Parameter& each : stack) {
       place.sources.push_back(each.scale);
-      place.outputs.push_back(each.weight->rows());
+      place.outputs.push_back(outputs != 0 ? outputs : each.weight->rows());
       if (each.scale != nullptr) named.push_back(each.scale);
     }
     if (named.empty()) return std::nullopt;
@@ -115,6 +112,34 @@ class Builder {
   }
 
  private:
+  /// Rows and columns.
+  struct Size {
+    std::uint32_t n, k;
+  };
+  /// `whole`: rows that stay together where the matrix is split.
+  kernels::Matrix matrix(const std::vector<Parameter>& stack, gguf::Type type, const Size& size, std::uint64_t whole_rows) {
+    std::vector<const gguf::Tensor*> tensors;
+    tensors.reserve(stack.size());
+    for (const Parameter& each : stack) tensors.push_back(each.weight);
+    const auto scales = factors(stack, stack.size() == 1 ? size.n : 0);
+    kernels::Matrix m{ordinal(), type, size.n, size.k, {}, interleave_, scales};
+    // Whole ranges of rows over which the LM head takes the largest (kernels::argmax), and whole words of scales.
+    constexpr std::uint64_t wide = 1024, argmax_rows = 32;  // no GPU's range is larger; those of CPU devices are interleave_ rows
+    const std::uint64_t most_rows = max_range_ / quant_row_bytes(m.format, m.k), pair = std::uint64_t{interleave_} * 2;
+    const std::uint64_t whole = most_rows >= wide ? wide : pair < argmax_rows && most_rows >= argmax_rows ? argmax_rows : pair;
+    std::uint64_t most = std::max(pair, most_rows / whole * whole);
+    if (whole_rows > 1) most = std::max(whole_rows, most_rows / interleave_ * interleave_ / whole_rows * whole_rows);
+    if (kernels::padded_rows(m.n, interleave_) <= most) {
+      m.parts = {{0, m.n}};
+    } else {
+      for (std::uint32_t first = 0; first < m.n; first += static_cast<std::uint32_t>(most)) {
+        m.parts.push_back({first, std::min(static_cast<std::uint32_t>(most), m.n - first)});
+      }
+    }
+    layout_.tensors.push_back({tensors, joined_name(tensors), false, m});
+    return m;
+  }
+
   std::uint32_t ordinal() const { return static_cast<std::uint32_t>(layout_.tensors.size()); }
   static std::uint32_t rows(const std::vector<Parameter>& stack) {
     std::uint64_t rows = 0;
@@ -158,10 +183,31 @@ std::vector<Projection> layout_projections(Builder& build, const Parameters& t) 
   return layout_runs(build, t, "attn_", own);
 }
 
+LatentWeights layout_latents(Builder& build, const Attention& attention, const Parameters& t) {
+  const Latents& latents = attention.latents;
+  LatentWeights w;
+  if (t[Role::q_a]) w.q_a = build.matrix({t[Role::q_a]}), w.q_b = build.matrix({t[Role::q_b]});
+  const Parameter& fused = t[Role::kv_b];
+  w.k_b = fused ? build.keys_of(fused, latents, attention.heads) : build.matrix({t[Role::k_b]});
+  w.v_b = fused ? build.values_of(fused, latents, attention.heads) : build.matrix({t[Role::v_b]});
+  return w;
+}
+
 // One function for each kind of mixer and feed-forward network. The order of its tensors is that of the device's memory.
 
-AttentionWeights layout_part(Builder& build, const Attention&, const Parameters& t) {
+AttentionWeights layout_part(Builder& build, const Attention& attention, const Parameters& t) {
   AttentionWeights w;
+  if (attention.has_latents()) {
+    NamedRoles all{{Role::kv_a, "kv_a"}};
+    if (t[Role::q]) all.emplace_back(Role::q, "_q");
+    w.projections = layout_runs(build, t, "attn_", all);
+    w.latents = layout_latents(build, attention, t);
+    w.q_norm = build.optional_vector(t[Role::q_norm].weight);
+    w.k_norm = build.optional_vector(t[Role::k_norm].weight);
+    w.o = build.matrix({t[Role::o]});
+    w.o_bias = build.optional_vector(t[Role::o].bias);
+    return w;
+  }
   w.projections = layout_projections(build, t);
   // Models have the biases of Q, K and V all or none (find_tensors checks it).
   std::vector<const gguf::Tensor*> biases;

@@ -26,9 +26,16 @@ struct NormWeights {
   bool centred = false;  ///< the mean is subtracted
 };
 
+/// Besides the matrix of keys, with which that of Q is where queries have no latent vector. k_b and v_b are stacks: a matrix of each head.
+struct LatentWeights {
+  std::optional<kernels::Matrix> q_a, q_b;
+  kernels::Matrix k_b, v_b;
+};
+
 struct AttentionWeights {
   std::vector<Projection> projections;
   std::optional<std::uint32_t> qkv_bias, q_norm, k_norm;
+  std::optional<LatentWeights> latents;
   kernels::Matrix o;
   std::optional<std::uint32_t> o_bias, sinks;
 };
@@ -98,8 +105,13 @@ struct LayerWeights {
   std::optional<TokenAdditionWeights> token_addition = {};
   std::optional<std::uint32_t> output_scale = {};  ///< tensor of one number
 
-  /// In the order of a pass, without the stacks of experts, of which a pass reads parts.
+  /// In the order of a pass, without stacks: those of experts, of which a pass reads parts, and of heads.
   std::vector<const kernels::Matrix*> matrices() const;
+};
+
+/// Matrices in the rows of one: of every `step` rows the first `rows`, turned, so that its columns are their rows.
+struct TurnedRows {
+  std::uint32_t step = 0, rows = 0;
 };
 
 /// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in
@@ -115,6 +127,7 @@ struct TensorPlace {
   std::uint32_t experts = 1, experts_used = 1;        ///< of a stack: its matrices, and how many of them a row reads
   /// Where the rows are not those of the sources in their order: the row of the only source for each of them.
   std::vector<std::uint32_t> order = {};
+  std::optional<TurnedRows> turned = {};  ///< of the only source, in floats or halves
   /// Of vectors of factors: for how many outputs each source has its numbers, in equal shares. A source may be nullptr: they have 1.
   std::vector<std::uint64_t> outputs = {};
 };

@@ -18,6 +18,13 @@ namespace {
 constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20, piece_groups = 16;
 
 void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t part, const vk::Slice& quants, const vk::Slice& scales) {
+  if (place.turned) {
+    const TurnedMatrix turned = turn_rows(*place.sources[0], *place.turned, place.matrix.format);
+    TensorPlace made = place;
+    made.sources = {&turned.tensor};
+    made.turned.reset();
+    return upload_part(uploader, made, part, quants, scales);
+  }
   const kernels::MatrixPart range = place.matrix.parts[part];
   const kernels::WeightFormat& format = kernels::weight_format(place.matrix.format);
   const std::uint32_t interleave = place.matrix.interleave;

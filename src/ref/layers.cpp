@@ -10,14 +10,6 @@
 namespace skipstone::ref {
 namespace {
 
-/// Puts rows into a cache from row `first` on, overwriting its rows.
-void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, KvFormat format) {
-  cache.resize(std::max(cache.size(), first * width + rows.size()));
-  const std::span<float> target = std::span(cache).subspan(first * width, rows.size());
-  std::ranges::copy(rows, target.begin());
-  round_kv(format, target);
-}
-
 // Each kind has a struct of its weights, which loads and runs it.
 
 struct AttentionWeights {
@@ -141,12 +133,21 @@ Floats MlpWeights::run(const LayerRows& at, const Floats& input) const {
   return down.apply(activated, at.rows);
 }
 
-Computation load_part(const model::Attention& attention, const model::Parameters& t) { return computation<AttentionWeights>(attention, t); }
+Computation load_part(const model::Attention& attention, const model::Parameters& t) {
+  return attention.has_latents() ? load_latent_attention(attention, t) : computation<AttentionWeights>(attention, t);
+}
 Computation load_part(const std::monostate&, const model::Parameters&) { return {}; }
 
 }  // namespace
 
 Computation load_part(const model::Mlp& mlp, const model::Parameters& t) { return computation<MlpWeights>(mlp, t); }
+
+void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, KvFormat format) {
+  cache.resize(std::max(cache.size(), first * width + rows.size()));
+  const std::span<float> target = std::span(cache).subspan(first * width, rows.size());
+  std::ranges::copy(rows, target.begin());
+  round_kv(format, target);
+}
 
 Floats activate(model::Activation activation, const Floats& gate, const Floats& up) {
   Floats activated = up;

@@ -64,6 +64,8 @@ Computation load(const model::Mixer& mixer, const model::Parameters& tensors);
 Computation load(const model::Feedforward& feedforward, const model::Parameters& tensors);
 
 Computation load_part(const model::Mlp& mlp, const model::Parameters& tensors);
+// Of attention with latents (latent_attention.cpp).
+Computation load_latent_attention(const model::Attention& attention, const model::Parameters& tensors);
 // Of experts (experts.cpp).
 Computation load_part(const model::Experts& experts, const model::Parameters& tensors);
 // Of recurrent mixers (recurrent_layers.cpp).
@@ -78,6 +80,9 @@ Computation computation(const Part& part, const model::Parameters& tensors) {
     return weights->run(at, input);
   };
 }
+
+/// Puts rows into a cache from row `first` on, overwriting its rows.
+void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, KvFormat format);
 
 /// An MLP's activations, of rows of gate (empty without one) and up.
 Floats activate(model::Activation activation, const Floats& gate, const Floats& up);

@@ -191,6 +191,21 @@ void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uin
   add_storage(cases, {shape, base, rows});
 }
 
+// One KV head whose keys are its values, and as long as those of published models.
+void add_latents(std::vector<Case>& cases, const Scope& scope) {
+  AttentionShape shape{.heads = 5, .kv_heads = 1, .head_dim = 96, .rope_dim = 32, .context = 160, .latent_query = 64};
+  add(cases, {shape, 60, 9, {}, branching(9)}, false);
+  if (scope.tuning.texels) add_storage(cases, {shape, 60, 9});
+  if (scope.depth == Depth::quick) return;
+  shape.kv_format = {KvFormat::q8_0, KvFormat::f16};
+  add(cases, {shape, 60, 9}, false);
+  shape = {.heads = 16, .kv_heads = 1, .head_dim = 576, .rope_dim = 64, .context = 160, .latent_query = 192};
+  for (const std::uint32_t rows : {1u, 8u}) {
+    add(cases, {shape, 130, rows}, rows == 1);
+    if (scope.tuning.texels) add_storage(cases, {shape, 130, rows});
+  }
+}
+
 // Caches whose keys and values differ, and those of nibbles.
 void add_formats(std::vector<Case>& cases, const Scope& scope, AttentionShape shape) {
   const auto add_format = [&](const KvFormats& formats, std::uint32_t head_dim) {
@@ -326,6 +341,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, {common, 60, 9, exec::KeyWindow{4, 60}}, true);  // the first rows see everything
   add(cases, {common, 240, 16, exec::KeyWindow{64, 64}}, true);
   add(cases, {blocks, 120, 5, exec::KeyWindow{3, 20}}, false);
+  add_latents(cases, scope);
   if (scope.tuning.texels) {
     add_storage(cases, common, 60, 9);
     add_storage(cases, {common, 150, 3, exec::KeyWindow{4, 80}});

@@ -123,7 +123,7 @@ std::string AttentionShapeRows::text() const {
                      window   ? fmt::format(" window={},{}", window->sink, window->recent)
                      : tree() ? " tree"
                               : "",
-                     layer_window > 0 ? fmt::format(" layer-window={}", layer_window) : "",
+                     layer_window > 0 ? fmt::format(" layer-window={}", layer_window) : "", shape.has_latents() ? " latents" : "",
                      shape.scale > 0.0f ? fmt::format(" scale={}", shape.scale) : "",
                      shape.softcap > 0.0f ? fmt::format(" cap={}", shape.softcap) : "", sinks ? " sinks" : "");
 }
@@ -198,6 +198,7 @@ AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view se
   values_ = random.floats(stored, -2.0f, 2.0f);
   ref::round_kv(s.kv_format.k, keys_);
   ref::round_kv(s.kv_format.v, values_);
+  if (s.has_latents()) values_ = keys_;
 }
 
 void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
@@ -211,6 +212,7 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
     for (const std::uint32_t slot : work_.visible(row)) seen[slot] = true;
   }
   for (const auto& [kind, cached] : {std::pair{ResourceKind::k_cache, &keys_}, std::pair{ResourceKind::v_cache, &values_}}) {
+    if (kind == ResourceKind::v_cache && s.has_latents()) continue;
     const KvLayout layout = s.cache(kind);
     std::vector<std::uint32_t> words = kv_words(layout, 0, *cached);
     for (std::uint32_t slot = 0; slot < seen.size(); ++slot) {

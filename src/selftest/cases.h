@@ -45,7 +45,8 @@ std::vector<Case> short_conv_cases(const Scope& scope);      ///< short_conv and
 std::vector<Case> recurrent_scan_cases(const Scope& scope);  ///< and gated_norm, with the numerics contract
 std::vector<Case> router_cases(const Scope& scope);          ///< with the numerics contract
 std::vector<Case> experts_cases(const Scope& scope);  ///< group_experts, products of stacks and combine_experts, with the numerics contract
-std::vector<Case> head_gate_cases(const Scope& scope);  ///< and Q, K and V beside gates
+std::vector<Case> head_product_cases(const Scope& scope);  ///< with the numerics contract
+std::vector<Case> head_gate_cases(const Scope& scope);     ///< and Q, K and V beside gates
 std::vector<Case> swiglu_cases(const Scope& scope);
 std::vector<Case> keep_rows_cases(const Scope& scope);
 std::vector<Case> prediction_cases(const Scope& scope);

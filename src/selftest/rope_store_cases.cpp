@@ -153,6 +153,73 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
   return difference;
 }
 
+// With latents: of each head of Q the dimensions that rotate, which are the last ones, and one key, whose last ones do.
+std::string check_latents(Bench& bench, const Shape& shape) {
+  const AttentionShape& a = shape.attention;
+  Random random(fmt::format("rope_store latents {} {} {}", a.heads, a.head_dim, shape.rows));
+  const std::uint32_t bucket = kernels::bucket_for(shape.rows), q_width = a.heads * a.latent_query, still = a.head_dim - a.rope_dim;
+  const std::vector<float> q = random.floats(std::size_t{bucket} * q_width, -4.0f, 4.0f), table = make_rope_table(a);
+  std::vector<float> k = random.floats(std::size_t{bucket} * a.head_dim, -4.0f, 4.0f);
+  std::copy_n(special, std::min<std::size_t>(std::size(special), still), k.begin());
+  if (traits(a.kv_format.k).has_blocks()) put_hard_blocks(k);
+  const std::size_t q_stride = padded(a.heads * a.head_dim);
+  const kernels::KvLayout layout = a.cache(ResourceKind::k_cache);
+  bench.put({ResourceKind::qkv}, strided(joined_rows(bucket, {&k, &q}), a.qkv_width()));
+  bench.put({ResourceKind::rope_table}, table);
+  bench.reserve({ResourceKind::q_rotated}, bucket * q_stride);
+  bench.reserve({ResourceKind::k_cache, 1}, layout.bytes() / 4);
+  bench.set_rows(shape.base, shape.rows);
+  put_tree(bench, shape.parents);
+  bench.run(kernels::rope_store(bench.select(), a, {.index = 1}, bucket, "rope_store", !shape.parents.empty()));
+
+  AttentionShape turning = a;
+  turning.head_dim = a.rope_dim;
+  const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, bucket * q_stride);
+  const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());
+  std::vector<float> stored;
+  for (std::uint32_t row = 0; row < shape.rows; ++row) {
+    const std::uint32_t position = shape.base + static_cast<std::uint32_t>(path_to(shape.parents, row).size()) - 1;
+    for (std::uint32_t head = 0; head < a.heads; ++head) {
+      const std::size_t at = row * q_stride + std::size_t{head} * a.head_dim;
+      std::string difference = touched("q that does not rotate", std::span(q_words).subspan(at, still));
+      const auto before = std::span(q).subspan((std::size_t{row} * a.heads + head + 1) * a.latent_query - a.rope_dim, a.rope_dim);
+      if (difference.empty())
+        difference = compare_with_oracle(turning, false, position, before, std::span(q_got).subspan(at + still, a.rope_dim));
+      if (!difference.empty()) return difference;
+    }
+    const std::span<const float> key = std::span(k).subspan(std::size_t{row} * a.head_dim, a.head_dim);
+    const std::vector<float> turned = rotated(key.subspan(still), turning, table, position);
+    stored.insert(stored.end(), key.begin(), key.begin() + still);
+    stored.insert(stored.end(), turned.begin(), turned.end());
+  }
+  std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, layout.bytes() / 4),
+                                       kv_words(layout, shape.base, stored), "wanted");
+  if (difference.empty()) difference = touched("q of padding rows", std::span(q_words).subspan(shape.rows * q_stride));
+  return difference;
+}
+
+void add_latents(std::vector<Case>& cases, Depth depth) {
+  const auto add_shape = [&](const Shape& shape) {
+    const AttentionShape& a = shape.attention;
+    cases.push_back({"rope_store",
+                     fmt::format("rope_store {} latents H={} D={} rope={} base={} rows={}{}", to_string(a.kv_format), a.heads, a.head_dim,
+                                 a.rope_dim, shape.base, shape.rows, shape.parents.empty() ? "" : " tree"),
+                     [shape](Bench& bench) { return check_latents(bench, shape); }});
+  };
+  AttentionShape a{.heads = 3, .kv_heads = 1, .head_dim = 96, .rope_dim = 32, .context = 75, .latent_query = 48};
+  add_shape({a, 60, 5});
+  for (const KvFormat format : {KvFormat::q8_0, KvFormat::q5_1, KvFormat::f32}) {
+    if (depth == Depth::quick) return;
+    a.kv_format = format;
+    add_shape({a, 30, 9, branching(9)});
+    add_shape({a, 11, 33});
+  }
+  a = {.heads = 5, .kv_heads = 1, .head_dim = 576, .rope_dim = 64, .context = 40, .latent_query = 192};
+  add_shape({a, 20, 2});
+  a = {.heads = 2, .kv_heads = 1, .head_dim = 48, .rope_dim = 16, .context = 40, .latent_query = 36};  // padded strides
+  add_shape({a, 20, 3});
+}
+
 void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
   const AttentionShape& a = shape.attention;
   const std::string name =
@@ -239,6 +306,7 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
       add(cases, {a, 24, 16}, texels);
     }
   }
+  add_latents(cases, scope.depth);
   add_blocks(cases, scope.depth, texels);
   add_formats(cases, scope.depth, texels);
   return cases;

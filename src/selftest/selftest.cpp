@@ -26,6 +26,7 @@ std::vector<Case> all_cases(const Scope& scope) {
                             recurrent_scan_cases,
                             router_cases,
                             experts_cases,
+                            head_product_cases,
                             head_gate_cases,
                             swiglu_cases,
                             keep_rows_cases,

@@ -82,6 +82,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("router", Router, ROUTER),
     CONTRACT("group_experts", GroupExperts, GROUP_EXPERTS),
     CONTRACT("matvec_experts", MatvecExperts, MATVEC_EXPERTS),
+    CONTRACT("matvec_heads", MatvecHeads, MATVEC_HEADS),
     CONTRACT("combine_experts", CombineExperts, COMBINE_EXPERTS),
 };
 

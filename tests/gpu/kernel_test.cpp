@@ -32,7 +32,9 @@ bool chosen(const std::string& kernel, const vk::Caps& caps, const vk::Tuning& t
   if (rows && tuning.matvec_k_lanes != 1) return false;
   if (texels && !tuning.texels) return false;
   // Stacks of matrices have their blocks read as single ones: one format stands for all.
-  if (kernel.find("_experts_") != std::string::npos && !kernel.ends_with("_experts_q8_0")) return false;
+  for (const std::string stack : {"_experts_", "_heads_"}) {
+    if (kernel.find(stack) != std::string::npos && !kernel.ends_with(stack + "q8_0")) return false;
+  }
   if (depth == Depth::full) return true;
   const bool has_texels = rows || kernel.starts_with("attention") || kernel.starts_with("rope_store");
   if (has_texels && !texels && tuning.texels) return false;

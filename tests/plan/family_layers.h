@@ -22,6 +22,9 @@ struct FamilyLayer {
 inline constexpr FamilyLayer family_layers[] = {
     {"cohere2", "attn_norm attn_qkv rope_store attention attention.merge attn_output ffn_gate_up ffn_down",
      "output_norm output output.merge"},
+    {"deepseek2",
+     "attn_kv_a attn_q_a attn_kv_a_norm attn_q_b attn_k_b rope_store attention attention.merge attn_v_b attn_output ffn_norm ffn_router "
+     "route group_experts expert_gate expert_up expert_swiglu expert_down shared_gate_up shared_down combine_experts"},
     {"exaone4", qk_and_post_norms},
     {"gemma2", post_norms},
     {"gemma3", qk_and_post_norms},

@@ -1,4 +1,4 @@
-// Matrices on their way to the device: a damaged scale is refused by the names of tensor and type.
+// Matrices on their way to the device: a damaged scale is refused by the names of tensor and type; rows of heads are turned.
 #include "model/repack.h"
 
 #include <gtest/gtest.h>
@@ -36,6 +36,37 @@ TEST(Repack, RefusesScalesThatAreNotFinite) {
     ++checked;
   }
   EXPECT_GE(checked, 24u);
+}
+
+// Two parts of three rows each, of which the first two are turned: columns become rows.
+TEST(Repack, TurnsRowsOfParts) {
+  std::vector<float> values(6 * 32);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 4.0f - 9.0f;
+  for (const gguf::Type type : {gguf::Type::f32, gguf::Type::f16, gguf::Type::q8_0}) {
+    const gguf::Traits& traits = gguf::traits(type);
+    std::vector<std::byte> bytes(values.size() / traits.block * traits.bytes);
+    gguf::quantize(type, values, bytes);
+    gguf::Tensor tensor;
+    tensor.name = "blk.0.attn_kv_b.weight";
+    tensor.type = type;
+    tensor.dimensions = 2;
+    tensor.shape = {32, 6, 1, 1};
+    tensor.data = bytes;
+    std::vector<float> stored(values.size());
+    gguf::dequantize(tensor, stored);
+    const gguf::Type wanted = type == gguf::Type::f16 ? gguf::Type::f16 : gguf::Type::f32;
+    const TurnedMatrix turned = turn_rows(tensor, {.step = 3, .rows = 2}, wanted);
+    EXPECT_EQ(turned.tensor.shape, (std::array<std::uint64_t, 4>{2, 32, 2, 1}));
+    std::vector<float> got(turned.tensor.elements());
+    gguf::dequantize(turned.tensor, got);
+    for (std::size_t part = 0; part < 2; ++part) {
+      for (std::size_t column = 0; column < 32; ++column) {
+        for (std::size_t row = 0; row < 2; ++row) {
+          EXPECT_EQ(got[(part * 32 + column) * 2 + row], stored[(part * 3 + row) * 32 + column]) << traits.name;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -30,11 +30,13 @@ constexpr LayerConfig nemotron_h_layer{.mixer = Attention{.rotates = false}, .fe
 constexpr Experts qwen3_experts{.renormalised = true};
 constexpr Experts qwen35_experts{.renormalised = true, .shared_gate = true};
 constexpr Experts lfm2_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
+constexpr Experts deepseek2_experts{.corrected = true};  // of the sigmoids that later files choose
 constexpr Experts granite_experts{.gating = Gating::softmax_of_chosen};
 constexpr Experts glm4moe_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
 constexpr Experts gpt_oss_experts{.gating = Gating::softmax_of_chosen, .activation = Activation::clamped_silu};
 constexpr Experts nemotron_h_experts{.gating = Gating::sigmoid, .corrected = true, .activation = Activation::squared_relu};
 
+constexpr std::array deepseek2_names{RoleName{Role::q_norm, "attn_q_a_norm"}, RoleName{Role::k_norm, "attn_kv_a_norm"}};
 constexpr std::array lfm2_names{RoleName{Role::output_norm, "token_embd_norm"}};
 constexpr std::array nemotron_h_names{RoleName{Role::ffn_norm, "attn_norm"}};
 constexpr std::array nemotron_h_head_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
@@ -147,6 +149,8 @@ constexpr std::array rows{
                                  .traits = writes_vocabulary | writes_rope_dim | writes_no_scaling | interleaved_heads,
                                  .tokenizer = {.pre = "command-r"},
                                  .epsilon = "layer_norm_eps"}},
+    // DeepSeek-V2 and V3 (arXiv 2405.04434, 2412.19437), and GLM-4.7-Flash, whose files have the same name.
+    Architecture{.name = "deepseek2", .latent_attention = true, .experts = deepseek2_experts, .tensor_names = deepseek2_names},
     Architecture{.name = "exaone4",
                  .rope_pairs = RopePairs::halves,
                  .layer = exaone4_layer,
