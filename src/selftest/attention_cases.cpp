@@ -199,6 +199,7 @@ void add_latents(std::vector<Case>& cases, const Scope& scope) {
   if (scope.depth == Depth::quick) return;
   shape.kv_format = {KvFormat::q8_0, KvFormat::f16};
   add(cases, {shape, 60, 9}, false);
+  if (!scope.long_heads()) return;
   shape = {.heads = 16, .kv_heads = 1, .head_dim = 576, .rope_dim = 64, .context = 160, .latent_query = 192};
   for (const std::uint32_t rows : {1u, 8u}) {
     add(cases, {shape, 130, rows}, rows == 1);
@@ -335,8 +336,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   AttentionShape odd{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100};  // the last chunk reaches past the context
   add(cases, odd, 90, 10, true);
   AttentionShape large{.heads = 2, .kv_heads = 1, .head_dim = 512, .rope_dim = 512, .context = 150, .scale = 1.0f / 32};
-  // lavapipe, which reads texels, takes minutes to compile heads of 512.
-  if (!scope.tuning.texels || scope.all_rows) add(cases, large, 120, 1, true);
+  if (scope.long_heads()) add(cases, large, 120, 1, true);
   add(cases, {common, 150, 1, exec::KeyWindow{0, 1}}, true);
   add(cases, {common, 60, 9, exec::KeyWindow{4, 60}}, true);  // the first rows see everything
   add(cases, {common, 240, 16, exec::KeyWindow{64, 64}}, true);

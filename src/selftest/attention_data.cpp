@@ -118,7 +118,7 @@ void copy_position(const KvLayout& layout, std::span<const std::uint32_t> from, 
 }
 
 std::string AttentionShapeRows::text() const {
-  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}{}{}{}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads,
+  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}{}{}{}{}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads,
                      shape.head_dim, shape.chunk, base, rows,
                      window   ? fmt::format(" window={},{}", window->sink, window->recent)
                      : tree() ? " tree"

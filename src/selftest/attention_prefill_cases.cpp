@@ -131,15 +131,17 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   s.kv_format = KvFormat::f32;
   s.kv_heads = 4;
   add(cases, s, 50, 20);
-  if (!scope.tuning.texels || scope.all_rows)  // as in attention_cases.cpp
+  if (scope.long_heads())
     add(cases, {.heads = 2, .kv_heads = 1, .head_dim = 512, .rope_dim = 512, .context = 96, .scale = 1.0f / 32}, 40, 33, 17);
   for (const std::uint32_t head_dim : {8u, 128u})
     add(cases, {.heads = 8, .kv_heads = 1, .head_dim = head_dim, .rope_dim = head_dim, .context = 96}, 40, 17);
   AttentionShape latents{.heads = 3, .kv_heads = 1, .head_dim = 96, .rope_dim = 32, .context = 160, .latent_query = 64};
   add(cases, latents, 40, 33);
   latents.head_dim = 576, latents.rope_dim = 64;  // as published models have them
-  add(cases, latents, 40, 20);
-  add_split(cases, latents, 40, 20, 64);
+  if (scope.long_heads()) {
+    add(cases, latents, 40, 20);
+    add_split(cases, latents, 40, 20, 64);
+  }
   add_split(cases, common, 32, 70, 16);
   add_split(cases, blocks, 40, 33, 24);
   if (scope.tuning.texels) {

@@ -29,6 +29,8 @@ struct Scope {
   /// At full depth: one weight format of each kind of layout has all cases, the others have those of quick and one of each layout of lanes.
   bool sample = false;
   bool all_rows = false;  ///< every weight format with 1 to 32 rows, also on CPU devices, whose drivers take minutes to compile that
+  /// Attention of heads of 512 numbers and more: lavapipe, which reads texels, takes minutes to compile it.
+  bool long_heads() const { return !tuning.texels || all_rows; }
 };
 
 /// The cases of each operation. Every one has cases in both depths.
