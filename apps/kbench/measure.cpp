@@ -26,7 +26,8 @@ constexpr std::uint32_t most_rounds = 4096;
 
 std::uint64_t scratch_bytes(const Sizes& s) {
   const std::uint32_t of_experts = s.experts_used * kernels::padded(s.expert_ffn);
-  return std::uint64_t{STEP_MAX_ROWS} * std::max(kernels::padded(std::max({s.n, s.k, s.width, s.ffn})), of_experts) * sizeof(float);
+  return std::uint64_t{STEP_MAX_ROWS} * std::max(kernels::padded(std::max({s.n, s.k, s.width, s.ffn, s.heads * s.head_dim})), of_experts) *
+         sizeof(float);
 }
 
 /// Prompt and verification passes have full buckets.

@@ -90,6 +90,18 @@ Workload matvec(const Selector& select, const Request& r) {
   });
 }
 
+/// Of latent attention: all heads read the same numbers here.
+Workload head_product(const Selector& select, const Request& r) {
+  const std::uint32_t n = r.sizes.head_dim, heads = r.sizes.heads, k = r.sizes.k;
+  const kernels::Matrix stack = matrix_of(select, r.format, heads * n, k, n);
+  Workload work = multiplication(stack, r, stack.n, [=, rows = r.rows](const kernels::Matrix& weights) {
+    return kernels::head_product(select, weights, heads, {matrix_input, {0, 0, k}}, {matrix_output, {0, n, heads * n}}, rows,
+                                 "head_product");
+  });
+  work.check.reset();
+  return work;
+}
+
 Workload matvec_norm(const Selector& select, const Request& r) {
   const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.n, r.sizes.k);
   Workload work = multiplication(matrix, r, r.sizes.n, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
@@ -290,6 +302,7 @@ Workload random_fill(const Selector& select, const Request& r) {
 
 constexpr Operation table[] = {
     {"matvec", "matvec", "y = W x for a few rows: decoding and verification", true, STEP_MAX_ROWS, 1, matvec},
+    {"head_product", "head_product", "W x of the heads of latent attention, a matrix each", true, STEP_MAX_ROWS, 1, head_product},
     {"matvec_norm", "matvec", "the same of an x that is normalised on the way in", true, STEP_VERIFY_ROWS, 1, matvec_norm},
     {"matvec_swiglu", "matvec", "the same of gate and up, and silu(gate) * up", true, STEP_VERIFY_ROWS, 1, matvec_swiglu},
     {"argmax", "argmax", "the largest of W x by ranges of outputs, without writing W x", true, STEP_VERIFY_ROWS, 1, argmax},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "abi/experts.h"
 #include "exec/pass_dispatches.h"
@@ -30,8 +31,9 @@ class ExpertsLayer {
         blk_(fmt::format("blk.{}.", layer)) {}
 
   void append() {
+    if (experts_.own_norms) return append_with_own_norms();
     const Resource x = input();
-    choose(x);
+    choose(x, 1.0f);
     const Resource seen = own_.latent_down ? Resource{ResourceKind::expert_latent} : x;
     if (own_.latent_down) pass_.multiply(*own_.latent_down, x, seen, {}, blk_ + "latent_down");
     multiply(seen);
@@ -56,12 +58,15 @@ class ExpertsLayer {
     return {ResourceKind::normed};
   }
 
-  void choose(Resource x) {
+  /// `scale`: of the logits.
+  void choose(Resource x, float scale) {
     for (const model::Projection& part : own_.router) {
-      pass_.multiply(
-          part.matrix, x, {ResourceKind::router_logits},
-          {.bias_tensor = part.first == 0 ? own_.router_bias : std::nullopt, .y_first = part.first, .y_width = experts_.logits()},
-          blk_ + part.name);
+      pass_.multiply(part.matrix, x, {ResourceKind::router_logits},
+                     {.bias_tensor = part.first == 0 ? own_.router_bias : std::nullopt,
+                      .scale = scale,
+                      .y_first = part.first,
+                      .y_width = experts_.logits()},
+                     blk_ + part.name);
     }
     pass_.append(kernels::route(pass_.select(),
                                 {.gating = static_cast<kernels::Gating>(experts_.gating),
@@ -77,21 +82,52 @@ class ExpertsLayer {
 
   void multiply(Resource x) {
     const Resource gate_up{ResourceKind::expert_gate_up}, activated{ResourceKind::expert_activated};
-    const std::uint32_t all = own_.gate ? 2 * experts_.width : experts_.width;
+    const std::uint32_t all = experts_.gated() ? 2 * experts_.width : experts_.width;
     const auto product = [&](const kernels::Matrix& stack, Resource in, bool by_row, Resource out, const kernels::MatvecFusion& fusion,
                              const char* name) {
       pass_.append(kernels::expert_product(pass_.select(), stack, rows_, in, by_row, out, fusion, blk_ + name));
     };
-    if (own_.gate) product(*own_.gate, x, true, gate_up, {.bias_tensor = own_.gate_bias, .y_width = all}, "expert_gate");
-    product(own_.up, x, true, gate_up, {.bias_tensor = own_.up_bias, .y_first = all - experts_.width, .y_width = all}, "expert_up");
+    if (experts_.fused_gate_up) {
+      product(own_.up, x, true, gate_up, {}, "expert_gate_up");
+    } else {
+      if (own_.gate) product(*own_.gate, x, true, gate_up, {.bias_tensor = own_.gate_bias, .y_width = all}, "expert_gate");
+      product(own_.up, x, true, gate_up, {.bias_tensor = own_.up_bias, .y_first = all - experts_.width, .y_width = all}, "expert_up");
+    }
     pass_.append(kernels::activate(pass_.select(), kernel_activation(experts_.activation), experts_.width, rows_.slots(),
                                    blk_ + "expert_" + activation_label(experts_.activation), true));
     product(own_.down, activated, false, {ResourceKind::expert_outputs}, {.bias_tensor = own_.down_bias}, "expert_down");
   }
 
+  /// The residual stream by a norm of the experts' own.
+  Resource normalised(std::uint32_t weight, const char* name) {
+    pass_.normalise(pass_.residual(), {.weight = weight}, pass_.spec().bucket, false, blk_ + name);
+    return {ResourceKind::normed};
+  }
+
+  void normalise_output(Resource x, std::uint32_t weight, std::optional<Resource> residual, Resource out, const char* name) {
+    pass_.append(kernels::norm(
+        pass_.select(), {.x = x, .out = out, .weight = weight, .residual = residual, .n = width(), .epsilon = pass_.config().norm_epsilon},
+        rows_.rows, blk_ + name));
+  }
+
+  /// The shared expert and the others, each between two norms; then the norm of their sum.
+  void append_with_own_norms() {
+    const Resource output{ResourceKind::normed}, sum{ResourceKind::gate_up};
+    const auto [x, norm] = pass_.normalise(weights_.ffn_norm, blk_ + "ffn_norm");
+    append_activations(pass_, *own_.shared, shared_mlp(), {x, norm, blk_ + "ffn_", blk_});
+    pass_.multiply(own_.shared->down, {ResourceKind::activated}, output, {.bias_tensor = own_.shared->down_bias}, blk_ + "ffn_down");
+    normalise_output(output, *own_.shared_output_norm, {}, shared_rows, "post_ffw_norm_1");
+    choose(normalised(*own_.router_norm, "router_norm"), 1.0f / std::sqrt(static_cast<float>(width())));
+    multiply(normalised(*own_.input_norm, "pre_ffw_norm_2"));
+    pass_.append(kernels::combine_experts(pass_.select(), {.n = width()}, rows_, output, blk_ + "combine_experts"));
+    normalise_output(output, *own_.output_norm, shared_rows, sum, "post_ffw_norm_2");
+    pass_.add_normalised({sum, *weights_.ffn_post_norm, blk_ + "post_ffw_norm", {}, weights_.output_scale});
+  }
+
+  model::Mlp shared_mlp() const { return {.width = experts_.shared_width, .activation = experts_.activation}; }
+
   void append_shared(Resource x) {
-    const model::Mlp mlp{.width = experts_.shared_width, .activation = experts_.activation};
-    append_activations(pass_, *own_.shared, mlp, {x, {}, blk_ + "shared_", blk_ + "shared_"});
+    append_activations(pass_, *own_.shared, shared_mlp(), {x, {}, blk_ + "shared_", blk_ + "shared_"});
     pass_.multiply(own_.shared->down, {ResourceKind::activated}, shared_rows, {.bias_tensor = own_.shared->down_bias},
                    blk_ + "shared_down");
   }
@@ -124,7 +160,8 @@ class ExpertsLayer {
 }  // namespace
 
 const char* missing_on_devices(const model::LayerConfig& layer, const model::Experts& experts) {
-  if (layer.norm_after != model::Norm::none) return "norms after experts";
+  if (layer.norm_after != (experts.own_norms ? model::Norm::rms : model::Norm::none)) return "norms after experts";
+  if (layer.token_input != 0) return "per-layer embeddings beside experts";
   if (layer.parallel) return "experts beside attention in parallel";
   return experts.latent != 0 && experts.has_shared_gate() ? "a gated shared expert beside experts in a latent space" : nullptr;
 }

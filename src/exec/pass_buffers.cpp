@@ -45,10 +45,10 @@ std::uint32_t prediction_input(const Dimensions& d) { return d.config.prediction
 /// Of a row, of all layers.
 std::uint32_t token_inputs(const Dimensions& d) { return d.config.token_input() * d.config.layer_count(); }
 
-/// Also rows of the residual stream between two additions of a layer, and projections for all layers.
+/// Also rows of the residual stream between two additions of a layer, the sum of outputs before their norm, and projections for all layers.
 std::uint64_t gate_up(const Dimensions& d) {
-  const std::uint32_t of_tokens = token_inputs(d) == 0 ? 0 : std::max(token_inputs(d), d.config.width);
-  return d.rows_of(std::max({2 * d.config.ffn(), prediction_input(d), of_tokens}));
+  const std::uint32_t row = token_inputs(d) != 0 || d.experts().own_norms ? d.config.width : 0;
+  return d.rows_of(std::max({2 * d.config.ffn(), prediction_input(d), token_inputs(d), row}));
 }
 
 /// The widest rows that matrices multiply, in half precision.

@@ -68,18 +68,23 @@ void PassDispatches::add_to_residual(const Addition& addition) {
     return;
   }
   multiply(matrix, x, {ResourceKind::normed}, {.bias_tensor = bias}, label);
+  add_normalised({{ResourceKind::normed}, *norm, norm_label, out, scale});
+}
+
+void PassDispatches::add_normalised(const NormedAddition& addition) {
+  const model::Config& c = config();
   append(kernels::norm(select(),
-                       {.x = {ResourceKind::normed},
-                        .out = out.value_or(other_residual()),
-                        .weight = norm->weight,
-                        .bias = norm->bias,
-                        .centred = norm->centred,
+                       {.x = addition.x,
+                        .out = addition.out.value_or(other_residual()),
+                        .weight = addition.norm.weight,
+                        .bias = addition.norm.bias,
+                        .centred = addition.norm.centred,
                         .residual = residual(),
                         .n = c.width,
                         .epsilon = c.norm_epsilon,
                         .scale = c.residual_scale,
-                        .output_scale = scale},
-                       spec_.bucket, norm_label));
+                        .output_scale = addition.scale},
+                       spec_.bucket, addition.label));
 }
 
 kernels::Records records_of(const PassContext& context, std::uint32_t layer) {

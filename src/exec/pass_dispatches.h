@@ -60,6 +60,15 @@ class PassDispatches {
   };
   /// other_residual() becomes residual() and the addition.
   void add_to_residual(const Addition& addition);
+  /// The residual stream and the normalised x; `out` and `scale` as above.
+  struct NormedAddition {
+    kernels::Resource x;
+    const model::NormWeights& norm;
+    std::string label;
+    std::optional<kernels::Resource> out = {};
+    std::optional<std::uint32_t> scale = {};
+  };
+  void add_normalised(const NormedAddition& addition);
 
  private:
   const PassContext& context_;

@@ -135,6 +135,7 @@ void add_function(const Mlp& mlp, List& list) { list.add(fmt::format("MLP {}", f
 void add_function(const Experts& experts, List& list) {
   list.add(fmt::format("experts {}", function_of(experts.activation)));
   if (experts.latent != 0) list.add(fmt::format("in a latent space of {}", experts.latent));
+  if (experts.own_norms) list.add("router, experts and shared expert with norms of their own");
   if (experts.has_shared_gate()) list.add("the shared one gated by a sigmoid");
   list.add(router_of(experts));
 }
@@ -289,6 +290,8 @@ std::vector<LayerFact> own_facts(const Experts& experts) {
           {"shared_ffn", experts.shared_width},
           {"shared_gate", experts.has_shared_gate()},
           {"latent", experts.latent},
+          {"expert_norms", experts.own_norms},
+          {"fused_expert_gate_up", experts.fused_gate_up},
           {"gating", name_of(experts.gating)},
           {"corrected", experts.corrected},
           {"renormalised", experts.renormalised},

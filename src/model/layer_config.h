@@ -134,7 +134,11 @@ struct Experts {
   bool corrected = false;     ///< a bias is added to the scores for the choice, but not to the weights
   bool renormalised = false;  ///< the chosen experts' weights are divided by their sum
   bool shared_gate = false;   ///< the shared expert's output is multiplied by the sigmoid of one more logit
-  float scale = 1.0f;         ///< of the weights, in the end
+  /// Router and experts normalise the residual stream themselves, each with a weight of its own, beside the norm of the shared expert;
+  /// logits are divided by the square root of the width; and the outputs of both are normalised before they are added (Gemma 4).
+  bool own_norms = false;
+  bool fused_gate_up = false;  ///< in the file: each expert's gate above up, as one stack
+  float scale = 1.0f;          ///< of the weights, in the end
   Activation activation = Activation::gated_silu;
 
   bool gated() const { return is_gated(activation); }
@@ -159,7 +163,8 @@ struct LayerConfig {
   /// Numbers that each token gives the layer (per-layer embeddings), which gate an addition after its feed-forward network, an MLP with
   /// Norm::rms after it; 0: none.
   std::uint32_t token_input = 0;
-  bool output_scale = false;  ///< in the end a number of the layer multiplies the residual stream; with Norm::rms after an MLP alone
+  bool output_scale =
+      false;  ///< in the end a number of the layer multiplies the residual stream; with Norm::rms after a feed-forward network alone
 
   bool has_mixer() const { return !std::holds_alternative<std::monostate>(mixer); }
   bool has_feedforward() const { return !std::holds_alternative<std::monostate>(feedforward); }

@@ -43,8 +43,9 @@ std::string tensor_name(const Config& config, Role role, std::uint32_t layer, bo
   return full_name(role, name_of(*config.family, role, predicts), layer, suffix_of(role, bias));
 }
 
-std::string scale_name(Role role, std::uint32_t layer, bool of_input) {
-  return full_name(role, tensor_role(role).name, layer, of_input ? "input_scale" : "scale");
+std::string scale_name(const Config& config, Role role, std::uint32_t layer, bool of_input) {
+  const bool predicts = role >= first_layer_role && config.block(layer).predicts;
+  return full_name(role, name_of(*config.family, role, predicts), layer, of_input ? "input_scale" : "scale");
 }
 
 }  // namespace skipstone::model

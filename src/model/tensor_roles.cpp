@@ -92,21 +92,26 @@ constexpr std::array<TensorRole, role_count> roles{{
     {Role::gate_up, "ffn_up", "mlp.gate_up_proj", {Length::width, Length::twice_ffn}, false},
     {Role::down, "ffn_down", "mlp.down_proj", {Length::ffn, Length::width}, true},
     {Role::router, "ffn_gate_inp", "", {Length::width, Length::experts}, true},
+    {.role = Role::router_norm, .name = "ffn_gate_inp", .huggingface = "", .shape = {Length::width}, .bias = false, .suffix = "scale"},
     {.role = Role::router_correction,
      .name = "exp_probs_b",
      .huggingface = "",
      .shape = {Length::experts},
      .bias = false,
      .suffix = "bias"},
+    {Role::expert_norm, "pre_ffw_norm_2", "", {Length::width}, false},
     {Role::expert_gate, "ffn_gate_exps", "", {Length::expert_width, Length::expert_ffn, Length::experts}, true},
     {Role::expert_up, "ffn_up_exps", "", {Length::expert_width, Length::expert_ffn, Length::experts}, true},
+    {Role::expert_gate_up, "ffn_gate_up_exps", "", {Length::expert_width, Length::twice_expert_ffn, Length::experts}, false},
     {Role::expert_down, "ffn_down_exps", "", {Length::expert_ffn, Length::expert_width, Length::experts}, true},
+    {Role::expert_post_norm, "post_ffw_norm_2", "", {Length::width}, false},
     {Role::latent_down, "ffn_latent_down", "", {Length::width, Length::latent}, false},
     {Role::latent_up, "ffn_latent_up", "", {Length::latent, Length::width}, false},
     {Role::shared_router, "ffn_gate_inp_shexp", "", {Length::width, Length::one_row}, false},
     {Role::shared_gate, "ffn_gate_shexp", "", {Length::width, Length::shared_ffn}, false},
     {Role::shared_up, "ffn_up_shexp", "", {Length::width, Length::shared_ffn}, false},
     {Role::shared_down, "ffn_down_shexp", "", {Length::shared_ffn, Length::width}, false},
+    {Role::shared_post_norm, "post_ffw_norm_1", "", {Length::width}, false},
     {Role::ffn_post_norm, "post_ffw_norm", "post_feedforward_layernorm", {Length::width}, true},
     {Role::token_gate, "inp_gate", "", {Length::width, Length::token_input}, false},
     {Role::token_out, "proj", "", {Length::token_input, Length::width}, false},
@@ -122,7 +127,7 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
-// What each kind of mixer and feed-forward network has, and the lengths that are its own (0 for others).
+// What each kind of mixer and feed-forward network has.
 
 bool has_latent_role(const Latents& latents, Role role) {
   switch (role) {
@@ -217,13 +222,21 @@ bool has(const Mlp& mlp, Role role) {
 bool has(const Experts& experts, Role role) {
   switch (role) {
     case Role::router:
-    case Role::expert_up:
     case Role::expert_down:
       return true;
+    case Role::expert_up:
+      return !experts.fused_gate_up;
+    case Role::expert_gate_up:
+      return experts.fused_gate_up;
+    case Role::router_norm:
+    case Role::expert_norm:
+    case Role::expert_post_norm:
+    case Role::shared_post_norm:
+      return experts.own_norms;
     case Role::router_correction:
       return experts.corrected;
     case Role::expert_gate:
-      return experts.gated();
+      return experts.gated() && !experts.fused_gate_up;
     case Role::latent_down:
     case Role::latent_up:
       return experts.latent != 0;
@@ -236,135 +249,10 @@ bool has(const Experts& experts, Role role) {
   }
 }
 
-std::uint64_t length_of(const Attention& attention, Length length) {
-  const bool all_heads = attention.qk_norm == QkNorm::width;
-  const Latents& latents = attention.latents;
-  switch (length) {
-    case Length::q_rows:
-      return attention.q_rows();
-    case Length::q_width:
-      return attention.output_width();
-    case Length::kv_width:
-      return attention.kv_width();
-    case Length::qkv_width:
-      return std::uint64_t{attention.q_rows()} + std::uint64_t{2} * attention.kv_width();
-    case Length::q_norm:
-      return latents.width != 0 ? latents.query : all_heads ? attention.q_width() : attention.head_dim;
-    case Length::k_norm:
-      return latents.width != 0 ? latents.width : all_heads ? attention.kv_width() : attention.head_dim;
-    case Length::heads:
-      return attention.heads;
-    case Length::query_latent:
-      return latents.query;
-    case Length::key_latent:
-      return latents.width;
-    case Length::key_dim:
-      return latents.key_dim;
-    case Length::value_dim:
-      return latents.value_dim;
-    case Length::key_value_rows:
-      return std::uint64_t{attention.heads} * (latents.key_dim + latents.value_dim);
-    default:
-      return 0;
-  }
-}
-
-std::uint64_t length_of(const ShortConv& conv, Length length) { return length == Length::kernel ? conv.kernel : 0; }
-
-std::uint64_t length_of(const GatedDeltaNet& net, Length length) {
-  switch (length) {
-    case Length::kernel:
-      return net.kernel;
-    case Length::qkv_width:
-    case Length::channels:
-      return net.channels();
-    case Length::ssm_heads:
-      return net.value_heads;
-    case Length::twice_ssm_heads:
-      return std::uint64_t{2} * net.value_heads;
-    case Length::ssm_norm:
-      return net.value_dim;
-    case Length::ssm_groups:  // the heads have one norm in common
-      return 1;
-    case Length::inner:
-      return net.value_width();
-    default:
-      return 0;
-  }
-}
-
-std::uint64_t length_of(const Mamba2& mamba, Length length) {
-  switch (length) {
-    case Length::kernel:
-      return mamba.kernel;
-    case Length::channels:
-      return mamba.channels();
-    case Length::ssm_rows:
-      return std::uint64_t{mamba.width()} + mamba.channels() + mamba.heads;
-    case Length::ssm_heads:
-      return mamba.heads;
-    case Length::ssm_norm:
-      return mamba.group_width();
-    case Length::ssm_groups:
-      return mamba.groups;
-    case Length::inner:
-      return mamba.width();
-    default:
-      return 0;
-  }
-}
-
-std::uint64_t length_of(const std::monostate&, Length) { return 0; }
-
-std::uint64_t length_of(const Mlp& mlp, Length length) {
-  return length == Length::ffn ? mlp.width : length == Length::twice_ffn ? std::uint64_t{2} * mlp.width : 0;
-}
-
-std::uint64_t length_of(const Experts& experts, Length length) {
-  if (length == Length::experts) return experts.count;
-  if (length == Length::expert_ffn) return experts.width;
-  if (length == Length::shared_ffn) return experts.shared_width;
-  return length == Length::expert_width || length == Length::latent ? experts.latent : 0;
-}
-
-std::uint64_t length_of(Length length, const Config& config, std::uint32_t layer) {
-  switch (length) {
-    case Length::one:
-    case Length::one_row:
-      return 1;
-    case Length::width:
-      return config.width;
-    case Length::two_widths:
-      return std::uint64_t{2} * config.width;
-    case Length::three_widths:
-      return std::uint64_t{3} * config.width;
-    case Length::vocabulary:
-      return config.vocabulary;
-    case Length::half_rope:
-      return config.rope_dim / 2;
-    case Length::token_input:
-      return config.token_input();
-    case Length::all_token_inputs:
-      return std::uint64_t{config.token_input()} * config.layer_count();
-    default:
-      const auto own = [length](const auto& part) { return length_of(part, length); };
-      const std::uint64_t of_mixer = std::visit(own, config.block(layer).mixer);
-      const std::uint64_t of_block = of_mixer != 0 ? of_mixer : std::visit(own, config.block(layer).feedforward);
-      return of_block == 0 && length == Length::expert_width ? config.width : of_block;
-  }
-}
-
 }  // namespace
 
 std::span<const TensorRole> tensor_roles() { return roles; }
 const TensorRole& tensor_role(Role role) { return roles[static_cast<std::size_t>(role)]; }
-
-TensorShape tensor_shape(Role role, const Config& config, std::uint32_t layer) {
-  const TensorRole& row = tensor_role(role);
-  TensorShape shape{length_of(row.shape[0], config, layer), length_of(row.shape[1], config, layer), length_of(row.shape[2], config, layer)};
-  shape.outputs = row.shape[1] == Length::one ? shape.columns : shape.rows * shape.matrices;
-  return shape;
-}
 
 bool has_role(const LayerConfig& layer, Role role) {
   switch (role) {
@@ -413,6 +301,9 @@ bool needs_bias(const Architecture& family, const LayerConfig& layer, Role role)
   return role >= first_layer_role && (family.biases == Biases::all || (family.biases == Biases::qkv && of_qkv));
 }
 
-bool has_scale(Role role) { return !tensor_role(role).vector() && role != Role::embedding && role != Role::token_embedding; }
+bool has_scale(const LayerConfig& layer, Role role) {
+  if (role == Role::router && has_role(layer, Role::router_norm)) return false;  // whose weight has that name
+  return !tensor_role(role).vector() && role != Role::embedding && role != Role::token_embedding;
+}
 
 }  // namespace skipstone::model

@@ -71,16 +71,21 @@ enum class Role : std::uint8_t {
   gate_up,
   down,
   router,
+  router_norm,
   router_correction,
+  expert_norm,
   expert_gate,
   expert_up,
+  expert_gate_up,
   expert_down,
+  expert_post_norm,
   latent_down,
   latent_up,
   shared_router,
   shared_gate,
   shared_up,
   shared_down,
+  shared_post_norm,
   ffn_post_norm,
   token_gate,
   token_out,
@@ -131,6 +136,7 @@ enum class Length : std::uint8_t {
   twice_ffn,
   experts,
   expert_ffn,
+  twice_expert_ffn,
   expert_width,
   latent,
   shared_ffn
@@ -175,11 +181,11 @@ std::string tensor_name(const Config& config, Role role, std::uint32_t layer, bo
 /// The family's name for the role: "attn_q"; `predicts`: in a head for multi-token prediction.
 std::string_view name_of(const Architecture& family, Role role, bool predicts = false);
 
-/// Whether products with the role's matrix may have a factor in a file (scale_name): one number, or one a matrix of a stack. Other programs
-/// store it with NVFP4 and with weights that were eight-bit floats.
-bool has_scale(Role role);
+/// Whether products with the role's matrix in the layer (for roles of the model: any) may have a factor in a file (scale_name): one number,
+/// or one a matrix of a stack. Other programs store it with NVFP4 and with weights that were eight-bit floats.
+bool has_scale(const LayerConfig& layer, Role role);
 /// "blk.3.attn_q.scale"; and of the input's scale beside it, which only rounded activations need.
-std::string scale_name(Role role, std::uint32_t layer, bool of_input = false);
+std::string scale_name(const Config& config, Role role, std::uint32_t layer, bool of_input = false);
 
 /// A role's tensors in a file; nullptr if none.
 struct Parameter {

@@ -105,7 +105,7 @@ Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::
   const TensorShape shape = tensor_shape(role, config, layer);
   Parameter found;
   found.weight = !row.vector() ? lookup.matrix(name, shape, row.required) : lookup.floats(name, shape, row.required, row.floats);
-  if (has_scale(role)) found.scale = lookup.scale(scale_name(role, layer), shape.matrices);
+  if (has_scale(config.block(layer), role)) found.scale = lookup.scale(scale_name(config, role, layer), shape.matrices);
   if (!has_bias(config.block(layer), role)) return found;
   // Those of a stack are as many vectors.
   const TensorShape biases = shape.matrices == 1 ? TensorShape{.columns = shape.outputs} : TensorShape{shape.rows, shape.matrices};
@@ -149,7 +149,7 @@ bool known_in_layer(std::string_view name, const Architecture& family, const Lay
     if (!rest.starts_with('.')) return false;
     rest.remove_prefix(1);
     return rest == row.suffix || (rest == "bias" && has_bias(layer, row.role)) ||
-           (has_scale(row.role) && (rest == "scale" || rest == "input_scale"));
+           (has_scale(layer, row.role) && (rest == "scale" || rest == "input_scale"));
   });
 }
 
@@ -163,7 +163,8 @@ bool known_globally(std::string_view name, const Config& config) {
     if (is_token_role(row.role) && config.token_input() == 0) return false;
     return name == tensor_name(*config.family, row.role, 0) ||
            (has_bias(config.layers.front(), row.role) && name == tensor_name(*config.family, row.role, 0, true)) ||
-           (has_scale(row.role) && (name == scale_name(row.role, 0) || name == scale_name(row.role, 0, true)));
+           (has_scale(config.layers.front(), row.role) &&
+            (name == scale_name(config, row.role, 0) || name == scale_name(config, row.role, 0, true)));
   });
 }
 

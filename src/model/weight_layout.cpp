@@ -13,11 +13,6 @@ std::uint64_t quant_row_bytes(gguf::Type type, std::uint32_t k) {
   return kernels::units_of_row(format, k) * format.quant_bytes;  // plane 1 has less
 }
 
-std::uint64_t units_of_part(const kernels::Matrix& matrix, std::size_t part) {
-  return kernels::units_of_row(kernels::weight_format(matrix.format), matrix.k) *
-         kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
-}
-
 std::string joined_name(const std::vector<const gguf::Tensor*>& tensors) {
   std::string name;
   for (const gguf::Tensor* tensor : tensors) name += (name.empty() ? "" : "+") + tensor->name;
@@ -296,7 +291,8 @@ MlpWeights layout_part(Builder& build, const Mlp&, const Parameters& t) {
 
 ExpertsWeights layout_part(Builder& build, const Experts& experts, const Parameters& t) {
   ExpertsWeights w;
-  const Parameter &router = t[Role::router], &gate = t[Role::expert_gate], &up = t[Role::expert_up], &down = t[Role::expert_down];
+  const Parameter &router = t[Role::router], &gate = t[Role::expert_gate], &down = t[Role::expert_down],
+                  &up = t[experts.fused_gate_up ? Role::expert_gate_up : Role::expert_up];
   if (experts.has_shared_gate() && router.bias == nullptr) {
     w.router = layout_runs(build, t, "ffn_", {{Role::router, "router"}, {Role::shared_router, "_shared"}});
   } else {
@@ -304,6 +300,10 @@ ExpertsWeights layout_part(Builder& build, const Experts& experts, const Paramet
     if (experts.has_shared_gate()) w.router.push_back({build.matrix({t[Role::shared_router]}), experts.count, "ffn_router_shared"});
   }
   w.router_bias = build.optional_vector(router.bias);
+  w.router_norm = build.optional_vector(t[Role::router_norm].weight);
+  w.input_norm = build.optional_vector(t[Role::expert_norm].weight);
+  w.output_norm = build.optional_vector(t[Role::expert_post_norm].weight);
+  w.shared_output_norm = build.optional_vector(t[Role::shared_post_norm].weight);
   w.correction = build.optional_vector(t[Role::router_correction].weight);
   if (experts.latent != 0) w.latent_down = build.matrix({t[Role::latent_down]});
   if (gate) w.gate = build.stack(gate, experts);
@@ -350,64 +350,6 @@ PredictionWeights layout_prediction(Builder& build, const Parameters& t, const W
 }
 
 }  // namespace
-
-std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
-  if (vector) return std::uint64_t{kernels::padded(matrix.k)} * sizeof(float);
-  return kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).quant_bytes);
-}
-
-std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
-  if (vector) return 0;
-  const std::uint64_t units = kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).scale_bytes);
-  return kernels::table_bytes(matrix.format) + units;
-}
-
-std::uint64_t TensorPlace::bytes() const {
-  std::uint64_t total = 0;
-  for (std::size_t part = 0; part < matrix.parts.size(); ++part) total += quant_bytes(part) + scale_bytes(part);
-  return total;
-}
-
-std::uint64_t WeightLayout::bytes() const {
-  std::uint64_t total = 0;
-  for (const TensorPlace& place : tensors) total += place.bytes();
-  return total;
-}
-
-std::uint64_t WeightLayout::layer_bytes(std::uint32_t layer) const {
-  std::uint64_t total = 0;
-  for (std::uint32_t tensor = first_tensors[layer]; tensor < first_tensors[layer + 1]; ++tensor) total += tensors[tensor].bytes();
-  return total;
-}
-
-void WeightLayout::keep_layers(std::uint32_t begin, std::uint32_t end) {
-  for (std::uint32_t tensor = 0; tensor < tensors.size(); ++tensor) {
-    const bool of_layers = tensor >= first_tensors.front() && tensor < first_tensors.back();
-    const bool kept = of_layers ? tensor >= first_tensors[begin] && tensor < first_tensors[end] : begin == 0;
-    if (!kept) tensors[tensor].matrix.parts.clear();
-  }
-}
-
-std::uint64_t WeightLayout::bytes_per_token() const {
-  std::uint64_t read = 0;
-  for (std::uint32_t tensor = 0; tensor < first_of_heads; ++tensor)
-    read += tensors[tensor].bytes() * tensors[tensor].experts_used / tensors[tensor].experts;
-  for (std::size_t head = 0; head < predictions.size(); ++head) {
-    read += tensors[predictions[head].in.tensor].bytes();
-    const auto* attention = std::get_if<AttentionWeights>(&layers[layers.size() - predictions.size() + head].mixer);
-    if (attention == nullptr) continue;
-    for (const Projection& projection : attention->projections) read += tensors[projection.matrix.tensor].bytes();
-  }
-  const auto reads_a_row = [&](const kernels::Matrix& table) {
-    const std::uint64_t all = tensors[table.tensor].bytes();
-    read -= all - all / table.n;
-  };
-  if (token_inputs) reads_a_row(token_inputs->embedding);
-  if (embedding.tensor != output.tensor) reads_a_row(embedding);
-  return read;
-}
-
-const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).name; }
 
 WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave) {
   WeightLayout layout;

@@ -84,8 +84,9 @@ struct MlpWeights {
 struct ExpertsWeights {
   std::vector<Projection> router;  ///< rows of the experts' logits, and after them that of the shared expert's gate
   std::optional<std::uint32_t> router_bias, correction;
+  std::optional<std::uint32_t> router_norm, input_norm, output_norm, shared_output_norm;  ///< Experts::own_norms
   std::optional<kernels::Matrix> gate;
-  kernels::Matrix up, down;
+  kernels::Matrix up, down;  ///< up: gate above up where the file has them so
   std::optional<std::uint32_t> gate_bias, up_bias, down_bias;
   std::optional<kernels::Matrix> latent_down, latent_up;
   std::optional<MlpWeights> shared;

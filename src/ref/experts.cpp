@@ -88,21 +88,29 @@ struct ExpertsWeights {
   std::vector<Linear> gates, ups, downs;
   Floats correction;
   Computation shared;
+  NormWeights router_norm, input_norm, output_norm, shared_norm, shared_output_norm;  ///< Experts::own_norms
 
   ExpertsWeights(const model::Experts& like, const model::Parameters& t);
   Floats run(const LayerRows& at, const Floats& input) const;
-  /// The sum of the chosen experts' outputs for one row.
+  /// The sum of the chosen experts' outputs for each row of `seen`.
+  Floats mix(const Floats& seen, const Floats& logits, std::size_t rows) const;
   std::vector<double> mix(const Floats& x, std::span<const float> logits) const;
+  Floats run_with_own_norms(const LayerRows& at, const Floats& x) const;
 };
 
 ExpertsWeights::ExpertsWeights(const model::Experts& like, const model::Parameters& t) : experts(like), router(t[model::Role::router]) {
   using model::Role;
   if (t[Role::expert_gate]) gates = Linear::of_stack(t[Role::expert_gate]);
-  ups = Linear::of_stack(t[Role::expert_up]);
+  ups = Linear::of_stack(t[experts.fused_gate_up ? Role::expert_gate_up : Role::expert_up]);
   downs = Linear::of_stack(t[Role::expert_down]);
   if (experts.corrected) correction = weights(*t[Role::router_correction].weight);
   if (experts.latent != 0) latent_down = Linear(t[Role::latent_down]), latent_up = Linear(t[Role::latent_up]);
   if (experts.has_shared_gate()) shared_router = Linear(t[Role::shared_router]);
+  router_norm = NormWeights(t[Role::router_norm]);
+  input_norm = NormWeights(t[Role::expert_norm]);
+  output_norm = NormWeights(t[Role::expert_post_norm]);
+  shared_norm = NormWeights(t[Role::ffn_norm]);
+  shared_output_norm = NormWeights(t[Role::shared_post_norm]);
   if (experts.shared_width == 0) return;
   model::Parameters own;
   own[Role::gate] = t[Role::shared_gate];
@@ -115,22 +123,44 @@ std::vector<double> ExpertsWeights::mix(const Floats& x, std::span<const float> 
   std::vector<double> sum(x.size());
   for (const ChosenExpert& chosen : choose_experts(experts, logits, correction)) {
     const std::size_t e = chosen.expert;
-    const Floats output =
-        downs[e].apply(activate(experts.activation, gates.empty() ? Floats() : gates[e].apply(x, 1), ups[e].apply(x, 1)), 1);
+    Floats gate, up = ups[e].apply(x, 1);
+    if (!gates.empty()) gate = gates[e].apply(x, 1);
+    if (experts.fused_gate_up) {
+      const auto half = up.begin() + experts.width;
+      gate.assign(up.begin(), half);
+      up.erase(up.begin(), half);
+    }
+    const Floats output = downs[e].apply(activate(experts.activation, gate, up), 1);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(chosen.weight) * static_cast<double>(output[i]);
   }
   return sum;
 }
 
-Floats ExpertsWeights::run(const LayerRows& at, const Floats& input) const {
-  const Floats logits = router.apply(input, at.rows), seen = experts.latent != 0 ? latent_down.apply(input, at.rows) : input;
-  const std::size_t width = seen.size() / at.rows;
+Floats ExpertsWeights::mix(const Floats& seen, const Floats& logits, std::size_t rows) const {
+  const std::size_t width = seen.size() / rows;
   Floats out(seen.size());
-  for (std::size_t r = 0; r < at.rows; ++r) {
+  for (std::size_t r = 0; r < rows; ++r) {
     const std::span<const float> row = row_of(seen, r, width);
     const std::vector<double> sum = mix(Floats(row.begin(), row.end()), row_of(logits, r, experts.count));
     for (std::size_t i = 0; i < width; ++i) out[r * width + i] = static_cast<float>(sum[i]);
   }
+  return out;
+}
+
+/// `x`: the residual stream.
+Floats ExpertsWeights::run_with_own_norms(const LayerRows& at, const Floats& x) const {
+  const float epsilon = at.config.norm_epsilon;
+  Floats logits = router.apply(router_norm.apply(x, epsilon), at.rows);
+  for (float& logit : logits) logit = static_cast<float>(static_cast<double>(logit) / std::sqrt(static_cast<double>(at.config.width)));
+  Floats out = shared_output_norm.apply(shared(at, shared_norm.apply(x, epsilon)), epsilon);
+  const Floats mixed = output_norm.apply(mix(input_norm.apply(x, epsilon), logits, at.rows), epsilon);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += mixed[i];
+  return out;
+}
+
+Floats ExpertsWeights::run(const LayerRows& at, const Floats& input) const {
+  if (experts.own_norms) return run_with_own_norms(at, input);
+  Floats out = mix(experts.latent != 0 ? latent_down.apply(input, at.rows) : input, router.apply(input, at.rows), at.rows);
   if (experts.latent != 0) out = latent_up.apply(out, at.rows);
   if (!shared) return out;
   const Floats others = shared(at, input), gates_of_rows = experts.has_shared_gate() ? shared_router.apply(input, at.rows) : Floats();

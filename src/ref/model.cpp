@@ -31,9 +31,11 @@ struct Layer {
 
 Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
   using model::Role;
+  const auto* experts = std::get_if<model::Experts>(&config.feedforward);
+  const bool normalises = experts != nullptr && experts->own_norms;  // its input itself
   return {{NormWeights(t[Role::attention_norm], config.norm_before), NormWeights(t[Role::attention_post_norm], config.norm_after),
            load(config.mixer, t)},
-          {NormWeights(t[config.parallel ? Role::attention_norm : Role::ffn_norm], config.norm_before),
+          {normalises ? NormWeights() : NormWeights(t[config.parallel ? Role::attention_norm : Role::ffn_norm], config.norm_before),
            NormWeights(t[Role::ffn_post_norm], config.norm_after), load(config.feedforward, t)},
           t[Role::token_gate] ? Linear(t[Role::token_gate]) : Linear(),
           t[Role::token_out] ? Linear(t[Role::token_out]) : Linear(),

@@ -46,6 +46,9 @@ std::vector<Family> families() {
       all.back().name += ", window";
       all.back().config.keys.push_back({"attention.sliding_window", std::uint32_t{20}});
     }
+    if (row.name == "gemma4") {
+      all.push_back({"gemma4, experts", fixtures::tiny_gemma4_with_experts(), 128});
+    }
     if (row.unscaled_windows) {  // OLMo 3
       all.push_back(all.back());
       all.back().name += ", window, YaRN";

@@ -174,9 +174,10 @@ class LosslessFamilies : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const std::string_view family = GetParam();
-    const bool chosen = family == "qwen35" || (!slow && (family == "qwen35moe" || family == "nemotron_h" || family == "gemma4"));
+    const bool chosen =
+        family == "qwen35" || (!slow && (family == "qwen35moe" || family == "nemotron_h" || family == "gemma4" || family == "deepseek2"));
     if (!full && !chosen) GTEST_SKIP() << left_to_the_sweep;
-    fixtures::TinyConfig config = fixtures::tiny_family(GetParam());
+    fixtures::TinyConfig config = family == "gemma4, experts" ? fixtures::tiny_gemma4_with_experts() : fixtures::tiny_family(family);
     config.context = context;
     fixtures::write_tiny_model(config, path_);
   }
@@ -238,7 +239,7 @@ TEST_P(LosslessFamilies, InRandomCompanyOfEight) {
 
 INSTANTIATE_TEST_SUITE_P(Families, LosslessFamilies,
                          testing::Values("lfm2", "qwen35", "granitehybrid", "nemotron_h", "qwen3moe", "qwen35moe", "lfm2moe",
-                                         "nemotron_h_moe", "cohere2", "gemma4", "gpt-oss"));
+                                         "nemotron_h_moe", "cohere2", "gemma4", "gpt-oss", "deepseek2", "gemma4, experts"));
 
 TEST(Session, GoesOnAfterAReaderThatThrew) {
   const fixtures::TemporaryDirectory directory;

@@ -192,6 +192,20 @@ TEST(PlanProperties, OfAllFamilies) {
   }
 }
 
+TEST(PlanProperties, ExpertsMayHaveNormsOfTheirOwn) {
+  const Plans plans(fixtures::tiny_gemma4_with_experts(), nvidia_like());
+  const Plan plan = plans.build({.layers = plans.layers()});
+  EXPECT_EQ(labels(plan, 0),
+            "attn_qkv qk_norm rope_store attention attention.merge attn_output post_attention_norm ffn_gate_up ffn_down post_ffw_norm_1 "
+            "router_norm ffn_router route group_experts pre_ffw_norm_2 expert_gate_up expert_geglu expert_down combine_experts "
+            "post_ffw_norm_2 post_ffw_norm");
+  const PassSpec prompt{.layers = plans.layers(), .bucket = 64, .prompt = true, .last_row_only = true};
+  for (const Plan& each : {plan, plans.build(prompt)}) {
+    expect_residual_stream(each);
+    expect_weights_read(plans, each);
+  }
+}
+
 TEST(PlanProperties, OfFamiliesInPromptsAndDrafts) {
   for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);

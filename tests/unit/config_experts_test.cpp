@@ -116,6 +116,52 @@ TEST(ExpertsConfig, GraniteMayBeDenseOrHaveExperts) {
   EXPECT_EQ(Config::from(model.open()).experts()->width, 32u);
 }
 
+TEST(ExpertsConfig, Gemma4MayHaveExpertsWithNormsOfTheirOwn) {
+  EXPECT_EQ(Config::from(edited("gemma4").open()).experts(), nullptr);
+  const fixtures::TinyConfig tiny = fixtures::tiny_gemma4_with_experts();
+  EditedModel model(tiny);
+  model.tensor("blk.1.ffn_down_exps.scale", {6}).tensor("blk.1.ffn_up.scale", {1});
+  const gguf::File file = model.open();
+  const Config c = Config::from(file);
+  EXPECT_EQ(c.layers[4].feedforward, model::Feedforward(Experts{.count = 6,
+                                                                .used = 2,
+                                                                .width = 32,
+                                                                .shared_width = 64,
+                                                                .renormalised = true,
+                                                                .own_norms = true,
+                                                                .fused_gate_up = true,
+                                                                .activation = model::Activation::gated_gelu}));
+  const model::Parameters layer = model::find_tensors(file, c).layers[1];
+  EXPECT_EQ(layer[Role::router_norm].weight->name, "blk.1.ffn_gate_inp.scale");
+  EXPECT_EQ(layer[Role::router].scale, nullptr);
+  EXPECT_EQ(layer[Role::expert_gate_up].weight->shape, (std::array<std::uint64_t, 4>{48, 64, 6, 1}));
+  EXPECT_EQ(layer[Role::expert_down].scale->name, "blk.1.ffn_down_exps.scale");
+  EXPECT_EQ(layer[Role::shared_up].weight->name, "blk.1.ffn_up.weight");
+  EXPECT_EQ(layer[Role::shared_up].scale->name, "blk.1.ffn_up.scale") << "the family's name of the matrix, too";
+  EXPECT_NE(model::describe(c).front().find("experts gated by GELU, router, experts and shared expert with norms of their own, router by a "
+                                            "softmax over all experts, renormalised"),
+            std::string::npos)
+      << model::describe(c).front();
+  EditedModel several = EditedModel(tiny);
+  several.set("gemma4.feed_forward_length",
+              std::make_shared<const gguf::Array>(gguf::Array{std::vector<std::uint32_t>{64, 64, 64, 64, 96}}));
+  tests::expect_refused(several, Code::unsupported, "differ in 'gemma4.feed_forward_length'");
+}
+
+// Not only Gemma 4's files may have gate and up in one stack.
+TEST(ExpertsConfig, GateAndUpMayBeOneStack) {
+  EditedModel model = edited("qwen3moe");
+  for (int layer = 0; layer < 5; ++layer) {
+    const std::string blk = "blk." + std::to_string(layer) + ".";
+    model.remove_tensor(blk + "ffn_gate_exps.weight").remove_tensor(blk + "ffn_up_exps.weight");
+    model.tensor(blk + "ffn_gate_up_exps.weight", {48, 64, 6});
+  }
+  const gguf::File file = model.open();
+  const Config c = Config::from(file);
+  EXPECT_TRUE(c.experts()->fused_gate_up);
+  EXPECT_TRUE(model::find_tensors(file, c).layers[4][Role::expert_gate_up]);
+}
+
 TEST(ExpertsConfig, ExpertsMayHaveBiases) {
   EditedModel model = edited("qwen3moe");
   model.tensor("blk.0.ffn_gate_exps.bias", {32, 6}).tensor("blk.0.ffn_up_exps.bias", {32, 6}).tensor("blk.0.ffn_down_exps.bias", {48, 6});

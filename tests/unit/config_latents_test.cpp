@@ -100,8 +100,8 @@ TEST(LatentsConfig, RefusesSizesThatCannotBe) {
   refused("attention.kv_lora_rank", 620, Code::unsupported, "runs up to 640");
   refused("attention.q_lora_rank", 0, Code::unsupported, "attn_q_a");
   refused("attention.key_length_mla", 32, Code::bad_file, "must be more than");
-  refused("attention.value_length_mla", 0, Code::bad_file, "expected 1 to 256");
-  refused("rope.dimension_count", 0, Code::bad_file, "expected 2 to 256");
+  refused("attention.value_length_mla", 0, Code::bad_file, "expected 1 to 512");
+  refused("rope.dimension_count", 0, Code::bad_file, "expected 2 to 512");
   EditedModel narrow = edited("deepseek2");
   narrow.set("deepseek2.rope.dimension_count", std::uint32_t{8}).set("deepseek2.attention.kv_lora_rank", std::uint32_t{36});
   expect_refused(narrow, Code::unsupported, "28 less than whole blocks of 32");

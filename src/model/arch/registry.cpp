@@ -31,12 +31,16 @@ constexpr Experts qwen3_experts{.renormalised = true};
 constexpr Experts qwen35_experts{.renormalised = true, .shared_gate = true};
 constexpr Experts lfm2_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
 constexpr Experts deepseek2_experts{.corrected = true};  // of the sigmoids that later files choose
+constexpr Experts gemma4_experts{.renormalised = true, .own_norms = true, .activation = Activation::gated_gelu};
 constexpr Experts granite_experts{.gating = Gating::softmax_of_chosen};
 constexpr Experts glm4moe_experts{.gating = Gating::sigmoid, .corrected = true, .renormalised = true};
 constexpr Experts gpt_oss_experts{.gating = Gating::softmax_of_chosen, .activation = Activation::clamped_silu};
 constexpr Experts nemotron_h_experts{.gating = Gating::sigmoid, .corrected = true, .activation = Activation::squared_relu};
 
 constexpr std::array deepseek2_names{RoleName{Role::q_norm, "attn_q_a_norm"}, RoleName{Role::k_norm, "attn_kv_a_norm"}};
+/// Its shared expert has the names of an MLP.
+constexpr std::array gemma4_names{RoleName{Role::shared_gate, "ffn_gate"}, RoleName{Role::shared_up, "ffn_up"},
+                                  RoleName{Role::shared_down, "ffn_down"}};
 constexpr std::array lfm2_names{RoleName{Role::output_norm, "token_embd_norm"}};
 constexpr std::array nemotron_h_names{RoleName{Role::ffn_norm, "attn_norm"}};
 constexpr std::array nemotron_h_head_names{RoleName{Role::ffn_norm, "post_attention_norm"}};
@@ -193,7 +197,9 @@ constexpr std::array rows{
                  .token_inputs = true,
                  .window_heads = true,
                  .local_rope_base = 10000.0f,
-                 .scaled_embedding = true},
+                 .scaled_embedding = true,
+                 .experts = gemma4_experts,
+                 .tensor_names = gemma4_names},
     Architecture{.name = "glm4",
                  .layer = glm4_layer,
                  .biases = Biases::optional_qkv,
