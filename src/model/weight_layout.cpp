@@ -67,7 +67,7 @@ class Builder {
   /// Of `heads` matrices in one tensor (Latents::fused) the rows of values, or those of keys, turned.
   kernels::Matrix values_of(const Parameter& fused, const Latents& latents, std::uint32_t heads) {
     const std::uint32_t step = latents.key_dim + latents.value_dim;
-    const kernels::Matrix m = matrix({fused}, fused.weight->type, {heads * latents.value_dim, latents.width}, latents.value_dim);
+    kernels::Matrix m = matrix({fused}, fused.weight->type, {heads * latents.value_dim, latents.width}, latents.value_dim);
     for (std::uint32_t row = 0; row < m.n; ++row) {
       layout_.tensors.back().order.push_back(row / latents.value_dim * step + latents.key_dim + row % latents.value_dim);
     }
@@ -75,7 +75,7 @@ class Builder {
   }
   kernels::Matrix keys_of(const Parameter& fused, const Latents& latents, std::uint32_t heads) {
     const gguf::Type type = fused.weight->type == gguf::Type::f16 ? gguf::Type::f16 : gguf::Type::f32;
-    const kernels::Matrix m = matrix({fused}, type, {heads * latents.width, latents.key_dim}, latents.width);
+    kernels::Matrix m = matrix({fused}, type, {heads * latents.width, latents.key_dim}, latents.width);
     layout_.tensors.back().turned = TurnedRows{latents.key_dim + latents.value_dim, latents.key_dim};
     return m;
   }

@@ -1,4 +1,4 @@
-// Model files that contradict themselves, as some published ones do: they run, with one line of warning.
+// Model files that contradict themselves, as some published ones do: they run, with one line of warning. And what inspect says of others.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -78,6 +78,16 @@ TEST_F(CliOddFiles, ABrokenTemplateStopsChats) {
     EXPECT_NE(refused.error.find("error: the model's chat template: line 1"), std::string::npos) << refused.error;
     arguments.insert(arguments.end(), {"--chat-template", "chatml"});
     EXPECT_EQ(run(Command{arguments, ""}).code, 0) << command[0];
+  }
+}
+
+// Memory that not every token reads has other reasons, too.
+TEST_F(CliOddFiles, OnlyModelsWithWindowsHaveALineOfThem) {
+  for (const char* family : {"lfm2", "glm4moe", "deepseek2", "gemma2"}) {
+    fixtures::write_tiny_model(fixtures::tiny_family(family), path_);
+    const Result result = run({"inspect", path_});
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(result.out.find("windows: the KV cache takes") != std::string::npos, family == std::string("gemma2")) << family;
   }
 }
 

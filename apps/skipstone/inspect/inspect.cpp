@@ -1,6 +1,7 @@
 // skipstone inspect: the contents of a model file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -77,7 +78,11 @@ std::string model_text(const Json& model) {
   return text;
 }
 
-std::string plan_text(const Json& plan) {
+bool has_windows(const Json& model) {
+  return std::ranges::any_of(model["layer_groups"], [](const Json& group) { return group.value("window", 0u) > 0; });
+}
+
+std::string plan_text(const Json& plan, const Json& model) {
   std::string text = fmt::format("\nMemory for a context of {} tokens (KV cache {})\n", plan["context"].get<std::uint32_t>(),
                                  plan["kv_type"].get<std::string>());
   for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, bytes_text(plan[part]));
@@ -85,7 +90,7 @@ std::string plan_text(const Json& plan) {
     return 100.0 - 100.0 * static_cast<double>(plan[part].get<std::uint64_t>()) /
                        static_cast<double>(plan["kv_without_windows"].get<std::uint64_t>());
   };
-  if (plan["kv_read"] < plan["kv_without_windows"]) {
+  if (has_windows(model) && plan["kv_read"] < plan["kv_without_windows"]) {
     text += fmt::format(
         "  windows: the KV cache takes {:.0f} % less than without them; a token at the end of the context reads {} of it, {:.0f} % less\n",
         less("kv"), bytes_text(plan["kv_read"]), less("kv_read"));
@@ -106,7 +111,7 @@ std::string document_text(const Json& document, bool each_tensor) {
   }
   text += tensors_text(document, each_tensor);
   if (!document["model"].is_null()) text += model_text(document["model"]);
-  if (!document["memory_plan"].is_null()) text += plan_text(document["memory_plan"]);
+  if (!document["memory_plan"].is_null()) text += plan_text(document["memory_plan"], document["model"]);
   if (const auto why = document["unsupported"].get<std::string>(); !why.empty()) text += "\nThis build does not run it: " + why + "\n";
   return text;
 }
