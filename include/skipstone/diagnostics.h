@@ -32,11 +32,11 @@ SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* param
  * RoPE, scales and softcaps, 0 for none;
  * "prediction_heads", how many heads for multi-token prediction the file has.
  * Groups of layers with a mixer: "mixer" and, of "attention", "window": 0 for none, "rotates", "local_rope", "qk_norm", "fused_qkv",
- * "output_gate", "layer_kv_heads", "layer_head_dim", "value_norm", "keys_as_values", "sinks", "kv_latent", "q_latent", "fused_kv"; of
- * "short_conv", "kernel"; of "gated_delta_net", "kernel", "key_heads", "value_heads", "key_dim", "value_dim"; of "mamba2", "kernel", "mixer_heads",
- * "mixer_head_dim", "groups", "state_size". With an MLP: "mlp", "ffn", "fused_gate_up". With experts: "experts", "experts_used",
- * "expert_mlp", "expert_ffn", "shared_ffn", "shared_gate", "latent", "expert_norms", "fused_expert_gate_up", "gating", "corrected", "renormalised", "expert_groups",
- * "expert_groups_used". */
+ * "output_gate", "layer_kv_heads", "layer_head_dim", "value_norm", "keys_as_values", "sinks", "kv_latent", "q_latent", "fused_kv";
+ * of "short_conv", "kernel"; of "gated_delta_net", "kernel", "key_heads", "value_heads", "key_dim", "value_dim"; of "mamba2",
+ * "kernel", "mixer_heads", "mixer_head_dim", "groups", "state_size". With an MLP: "mlp", "ffn", "fused_gate_up". With experts:
+ * "experts", "experts_used", "expert_mlp", "expert_ffn", "shared_ffn", "shared_gate", "latent", "expert_norms",
+ * "fused_expert_gate_up", "gating", "corrected", "renormalised", "expert_groups", "expert_groups_used". */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
 
 /* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */

@@ -163,8 +163,7 @@ struct LayerConfig {
   /// Numbers that each token gives the layer (per-layer embeddings), which gate an addition after its feed-forward network, an MLP with
   /// Norm::rms after it; 0: none.
   std::uint32_t token_input = 0;
-  bool output_scale =
-      false;  ///< in the end a number of the layer multiplies the residual stream; with Norm::rms after a feed-forward network alone
+  bool output_scale = false;  ///< a number of the layer multiplies the residual stream in the end; with Norm::rms as norm_after alone
 
   bool has_mixer() const { return !std::holds_alternative<std::monostate>(mixer); }
   bool has_feedforward() const { return !std::holds_alternative<std::monostate>(feedforward); }

@@ -194,9 +194,10 @@ Networks read_networks(const Keys& keys, const Architecture& family, std::uint32
     networks.ffn = family.one_sublayer ? keys.per_layer_or_none(ffn, blocks, most_ffn) : keys.per_layer(ffn, blocks, most_ffn);
   }
   if (networks.experts) {
+    Experts& experts = *networks.experts;
     networks.dense = keys.count("leading_dense_block_count", 0, blocks, 0);
-    if (networks.experts->own_norms) networks.experts->shared_width = keys.same_in_layers(ffn, blocks, most_ffn);
-    networks.experts->fused_gate_up = keys.file().find_tensor(tensor_name(Role::expert_gate_up, networks.dense)) != nullptr;
+    if (experts.own_norms) experts.shared_width = keys.same_in_layers(ffn, blocks, most_ffn);
+    experts.fused_gate_up = experts.gated() && keys.file().find_tensor(tensor_name(Role::expert_gate_up, networks.dense)) != nullptr;
   }
   for (const std::uint32_t width : networks.ffn) check_length("feed-forward length", width);
   return networks;

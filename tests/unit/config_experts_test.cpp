@@ -160,6 +160,9 @@ TEST(ExpertsConfig, GateAndUpMayBeOneStack) {
   const Config c = Config::from(file);
   EXPECT_TRUE(c.experts()->fused_gate_up);
   EXPECT_TRUE(model::find_tensors(file, c).layers[4][Role::expert_gate_up]);
+  EditedModel without_gates = edited("nemotron_h_moe");
+  without_gates.tensor("blk.0.ffn_gate_up_exps.weight", {48, 64, 6}).tensor("blk.1.ffn_gate_up_exps.weight", {48, 64, 6});
+  tests::expect_refused(without_gates, Code::unsupported, "ffn_gate_up_exps.weight");
 }
 
 TEST(ExpertsConfig, ExpertsMayHaveBiases) {
