@@ -106,12 +106,9 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
       attention_words(abi::AttentionSerialSpec{choice.lanes, k_constant(shape), v_constant(shape), shape.head_dim, choice.heads,
                                                static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape), sunk(layer)},
                       3);
-  d.operands = {{{ResourceKind::q_rotated}, Access::read},
-                {{ResourceKind::k_cache, layer.index}, Access::read},
-                {{shape.value_cache(), layer.index}, Access::read},
-                {{ResourceKind::state}, Access::read},
-                {{ResourceKind::attended}, Access::write},
-                sinks_of(layer)};
+  d.operands = {{{ResourceKind::q_rotated}, Access::read},          {{ResourceKind::k_cache, layer.index}, Access::read},
+                {{shape.value_cache(), layer.index}, Access::read}, {{ResourceKind::state}, Access::read},
+                {{ResourceKind::attended}, Access::write},          sinks_of(layer)};
   d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap,
                                           layer.window, shape.tables});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
@@ -204,12 +201,9 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
   d.constants = attention_words(abi::AttentionPrefillSpec{select.tuning().lanes, k_constant(shape), v_constant(shape), shape.head_dim,
                                                           split, sliding(layer), capped(shape), sunk(layer)},
                                 3);
-  d.operands = {{{ResourceKind::q_rotated}, Access::read},
-                {{ResourceKind::k_cache, layer.index}, Access::read},
-                {{shape.value_cache(), layer.index}, Access::read},
-                {{ResourceKind::state}, Access::read},
-                {{ResourceKind::attended}, Access::write},
-                sinks_of(layer)};
+  d.operands = {{{ResourceKind::q_rotated}, Access::read},          {{ResourceKind::k_cache, layer.index}, Access::read},
+                {{shape.value_cache(), layer.index}, Access::read}, {{ResourceKind::state}, Access::read},
+                {{ResourceKind::attended}, Access::write},          sinks_of(layer)};
   d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap,
                                            layer.window, shape.tables});
   d.groups = {(rows + rows_of_group - 1) / rows_of_group, shape.heads, 1};

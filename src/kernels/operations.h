@@ -51,10 +51,10 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
 /// A norm that does more than RMS: out = residual + scale * (norm(x) * weight + bias) for `rows` rows of n floats.
 struct Norm {
   Resource x, out;
-  std::uint32_t weight = 0;            ///< tensor
-  std::optional<std::uint32_t> bias;   ///< tensor, of centred norms
-  bool centred = false;                ///< the mean is subtracted (layer norm)
-  std::optional<Resource> residual{};  ///< may not be `out`
+  std::uint32_t weight = 0;                ///< tensor
+  std::optional<std::uint32_t> bias = {};  ///< tensor, of centred norms
+  bool centred = false;                    ///< the mean is subtracted (layer norm)
+  std::optional<Resource> residual{};      ///< may not be `out`
   std::uint32_t n = 0;
   float epsilon = 0.0f, scale = 1.0f;
   bool last_row = false;                           ///< as of rms_norm
@@ -173,9 +173,7 @@ struct AttentionShape {
   std::uint32_t q_step() const {  ///< from a head of Q to the next one in qkv
     return has_latents() ? latent_query : output_gate ? 2 * head_dim : head_dim;
   }
-  std::uint32_t qkv_width() const {
-    return heads * q_step() + (has_latents() ? head_dim : queries_alone ? 0 : 2 * kv_heads * head_dim);
-  }
+  std::uint32_t qkv_width() const { return heads * q_step() + (has_latents() ? head_dim : queries_alone ? 0 : 2 * kv_heads * head_dim); }
   /// What a layer has of them: without latents both.
   ResourceKind value_cache() const { return has_latents() ? ResourceKind::k_cache : ResourceKind::v_cache; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words

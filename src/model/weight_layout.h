@@ -22,7 +22,7 @@ struct Projection {
 /// A norm's weight and, of most layer norms, its bias: tensor ordinals.
 struct NormWeights {
   std::uint32_t weight = 0;
-  std::optional<std::uint32_t> bias;
+  std::optional<std::uint32_t> bias = {};
   bool centred = false;  ///< the mean is subtracted
 };
 
