@@ -247,8 +247,8 @@ void compare(const std::string& model, const std::filesystem::path& numbers, std
     expect_greedy(exact, prompt, found);
     if (!halves) continue;
     // Keys and values in halves cost models of 4 to 8 layers up to 8 thousandths, with the reference as with the device. Each layer adds to
-    // it: DeepSeek V2 Lite's model, whose other programs demand its number of layers, has 27. Where experts are chosen it can be more, since
-    // a choice may turn: then the distance to the reference alone is tested.
+    // it: DeepSeek V2 Lite's model, whose other programs demand its number of layers, has 27. Where experts are chosen it can be more,
+    // since a choice may turn: then the distance to the reference alone is tested.
     const double depth = std::max(1.0, reference.config().layer_count() / 8.0);
     ref::Sequence sequence = reference.new_sequence();
     const auto wanted = reference.forward(sequence, prompt.ids, 0, exec::LayerPlan::full(reference.config().layer_count()),
