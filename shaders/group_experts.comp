@@ -11,6 +11,8 @@ layout(push_constant) uniform Push { GROUP_EXPERTS_PUSH(SK_FIELD) } push;
 
 layout(std430, set = 0, binding = GROUP_EXPERTS_CHOICES) readonly buffer Choices { uvec2 choices[]; };
 layout(std430, set = 0, binding = GROUP_EXPERTS_GROUPS) writeonly buffer Groups { uint groups[]; };
+struct ExpertUse { EXPERT_USE(SK_FIELD) };
+layout(std430, set = 0, binding = GROUP_EXPERTS_USE) writeonly buffer Use { ExpertUse use_of_layers[]; };
 
 shared uint counts[EXPERTS_MOST];   // of each expert, then its next entry of the list
 shared uvec2 sums[LANES];           // experts that have slots, and slots, of the experts of a lane
@@ -41,7 +43,10 @@ void main() {
     groups[3u + 3u * before.x] = count;
     before += uvec2(1u, count);
   }
-  if (lane == LANES - 1u) groups[0] = before.x;
+  if (lane == LANES - 1u) {
+    groups[0] = before.x;
+    use_of_layers[push.layer] = ExpertUse(before.x, before.y);
+  }
   barrier();
   for (uint slot = lane; slot < push.slots; slot += LANES) {
     const uint expert = choices[slot].x;

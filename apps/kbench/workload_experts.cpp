@@ -69,7 +69,7 @@ Workload route(const Selector& select, const Request& r) {
 
 Workload group_experts(const Selector& select, const Request& r) {
   const kernels::ExpertRows rows = rows_of(r);
-  Workload work = one(text(rows), kernels::group_experts(select, rows, "group_experts"),
+  Workload work = one(text(rows), kernels::group_experts(select, rows, 0, "group_experts"),
                       (3.0 * rows.slots() + 3.0 * std::min(rows.slots(), rows.experts)) * word, 0);
   work.contents = {{{ResourceKind::expert_choices}, choices_of(chosen_of(r))}};
   return work;

@@ -1,9 +1,10 @@
 #ifndef SKIPSTONE_ABI_GROUP_EXPERTS_H
 #define SKIPSTONE_ABI_GROUP_EXPERTS_H
-#define GROUP_EXPERTS_BUFFERS 2
+#define GROUP_EXPERTS_BUFFERS 3
 #define GROUP_EXPERTS_CHOICES 0
 #define GROUP_EXPERTS_GROUPS 1
+#define GROUP_EXPERTS_USE 2
 #define GROUP_EXPERTS_SPEC(CONSTANT) CONSTANT(0, LANES, 256)
 // slots: of all rows of the pass.
-#define GROUP_EXPERTS_PUSH(FIELD) FIELD(uint, experts) FIELD(uint, slots)
+#define GROUP_EXPERTS_PUSH(FIELD) FIELD(uint, experts) FIELD(uint, slots) FIELD(uint, layer)
 #endif

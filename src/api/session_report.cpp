@@ -63,6 +63,7 @@ Json report_json(const skipstone_session& session) {
           {"drafted", stats.drafted},
           {"accepted", stats.accepted},
           {"by_position", by_position_json(stats)},
+          {"experts", {{"layers", stats.experts.layers}, {"distinct", stats.experts.distinct}, {"choices", stats.experts.choices}}},
           {"skipped_sublayers", stats.skipped_sublayers},
           {"sublayers", stats.sublayers},
           {"skip_set", stats.plan},

@@ -26,8 +26,12 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
       skip_sets_(parts_) {}
 
 speculation::SequenceTimes DeviceSequence::times() const {
-  return {parts_.slicer == nullptr ? std::chrono::steady_clock::now() : parts_.slicer->now(), parts_.passes.times().device_seconds,
-          parts_.passes.times().remote_seconds, parts_.pipelined.used_seconds(), parts_.pipelined.used()};
+  return {parts_.slicer == nullptr ? std::chrono::steady_clock::now() : parts_.slicer->now(),
+          parts_.passes.times().device_seconds,
+          parts_.passes.times().remote_seconds,
+          parts_.pipelined.used_seconds(),
+          parts_.pipelined.used(),
+          parts_.passes.times().experts};
 }
 
 void DeviceSequence::set_slicer(exec::PassSlicer* slicer) {

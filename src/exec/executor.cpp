@@ -28,6 +28,17 @@ void Executor::run_alone(const std::function<void(Runner&)>& work) {
   work(*own_runner_);
 }
 
+namespace {
+
+/// Verification and plain decoding, not prompts, and not drafts by a part of the model.
+bool chooses_tokens(const PassSpec& spec, std::uint32_t layers) {
+  const LayerPlan& plan = spec.layers;
+  const bool whole = plan.end == layers && plan.experts == 0 && plan.skip_attention.none() && plan.skip_mlp.none();
+  return whole && !spec.prompt && !spec.window && spec.output != Output::none;
+}
+
+}  // namespace
+
 void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile) {
   const auto count = static_cast<std::uint32_t>(rows.tokens.size());
   const std::uint32_t end = rows.base + rows.computed + count, context = model().shape.context;
@@ -50,6 +61,7 @@ void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& mean
   pages_.states().end_pass();
   times_.device_seconds += results_.seconds;
   times_.remote_seconds += results_.remote_seconds;
+  if (chooses_tokens(spec, model().config.layer_count())) times_.experts += results_.experts;
   if (!results_.candidates.empty()) remember(spec, rows);
 }
 
@@ -101,6 +113,7 @@ void Executor::run(const RoundSpec& round) {
   run_alone([&](Runner& runner) { runner.local().run(round, pages_.lists(), results_); });
   pages_.states().end_pass();
   times_.device_seconds += results_.seconds;
+  times_.experts += results_.experts;
 }
 
 std::vector<float> Executor::hidden(std::uint32_t row) const {

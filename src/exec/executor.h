@@ -78,6 +78,7 @@ class Executor {
   struct Times {
     double device_seconds = 0;  ///< from submission to end
     double remote_seconds = 0;  ///< of these, on the devices of remote layers
+    ExpertUse experts{};        ///< of passes that choose tokens as the whole model does
   };
   const Times& times() const { return times_; }
 

@@ -28,6 +28,7 @@ class ExpertsLayer {
         own_(std::get<model::ExpertsWeights>(weights_.feedforward)),
         experts_(experts),
         rows_{experts.count, used_by(experts, pass.spec().layers), pass.spec().bucket},
+        layer_(layer),
         blk_(fmt::format("blk.{}.", layer)) {}
 
   void append() {
@@ -77,7 +78,7 @@ class ExpertsLayer {
                                  .logits = experts_.logits(),
                                  .scale = experts_.scale},
                                 rows_, blk_ + "route"));
-    pass_.append(kernels::group_experts(pass_.select(), rows_, blk_ + "group_experts"));
+    pass_.append(kernels::group_experts(pass_.select(), rows_, layer_, blk_ + "group_experts"));
   }
 
   void multiply(Resource x) {
@@ -154,6 +155,7 @@ class ExpertsLayer {
   const model::ExpertsWeights& own_;
   const model::Experts& experts_;
   kernels::ExpertRows rows_;
+  std::uint32_t layer_;
   std::string blk_;
 };
 

@@ -39,6 +39,21 @@ struct LayerPlan {
   bool operator==(const LayerPlan&) const = default;
 };
 
+/// The experts that passes have read: sums over layers with experts.
+struct ExpertUse {
+  std::uint64_t layers = 0;    ///< of all passes
+  std::uint64_t distinct = 0;  ///< experts that these layers read
+  std::uint64_t choices = 0;   ///< of their rows: as many as `distinct` if no two rows chose the same
+
+  ExpertUse& operator+=(const ExpertUse& more) {
+    layers += more.layers, distinct += more.distinct, choices += more.choices;
+    return *this;
+  }
+  ExpertUse operator-(const ExpertUse& before) const {
+    return {layers - before.layers, distinct - before.distinct, choices - before.choices};
+  }
+};
+
 /// A row attends to the first `sink` positions of the text and the last `recent` ones, itself among these (attention sinks: Xiao et al.,
 /// arXiv 2309.17453). Keys keep the rotations of their positions. recent >= 1.
 struct KeyWindow {

@@ -129,6 +129,7 @@ void LocalRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32
   if (spec.last_row_only) first = 0, count = 1;
   results.pass = passes_;
   results.first_row = first;
+  results.experts = readback_.experts(spec.layers);
   readback_.output(spec, first, count, results);
 }
 
@@ -170,6 +171,7 @@ void LocalRunner::run(const RoundSpec& round, const PageLists& pages, PassResult
   writer_.write(round, draft, pages);
   results.seconds = seconds_ = wait(queue_.submit(several_));
   last_ = nullptr;
+  results.experts = readback_.experts(verify.layers);
   readback_.round(results);
 }
 

@@ -64,6 +64,11 @@ std::uint64_t expert_groups(const Dimensions& d) {
   return experts.used == 0 ? 0 : (EXPERTS_LIST(std::uint64_t{experts.count}) + std::uint64_t{STEP_MAX_ROWS} * experts.used) * 4;
 }
 
+/// Heads for multi-token prediction too.
+std::uint64_t expert_use(const Dimensions& d) {
+  return d.experts().used == 0 ? 0 : std::uint64_t{d.config.block_count()} * sizeof(abi::ExpertUse);
+}
+
 std::uint64_t argmax_partial(const Dimensions& d) {
   const std::uint64_t ranges = (d.config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   return d.output_rows * ranges * sizeof(abi::ArgmaxPartial);
@@ -137,6 +142,7 @@ constexpr Buffer table[] = {
     {Kind::drafts, readback, verified_rows<abi::RowResult>, 1, false},
     {Kind::round_result, readback, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundResult); }, 1, false},
     {Kind::cosine_total, readback, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layer_count() * sizeof(float); }, 1, false},
+    {Kind::expert_use, readback, expert_use, 1, false},
 };
 
 }  // namespace

@@ -42,6 +42,7 @@ class PassBuffers {
   const abi::CandidateResult* candidates() const { return at<const abi::CandidateResult>(Kind::candidates); }
   const float* logits() const { return at<const float>(Kind::logits_readback); }
   float* cosine_total() { return at<float>(Kind::cosine_total); }
+  const abi::ExpertUse* expert_use() const { return at<const abi::ExpertUse>(Kind::expert_use); }  ///< by layer
   /// Rows of the residual stream, `padded(width)` floats each, in transfer from one device to the next; only devices with a part of the
   /// layers have them.
   float* rows_in() { return at<float>(Kind::rows_in); }

@@ -1,6 +1,7 @@
 #include "exec/readback.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "vk/recorder.h"
 
@@ -30,6 +31,16 @@ void Readback::output(const PassSpec& spec, std::uint32_t first, std::uint32_t c
       results.hidden = download(buffers_.slice({Kind::normed}).part(first * bytes, count * bytes), count);
     }
   }
+}
+
+ExpertUse Readback::experts(const LayerPlan& plan) const {
+  ExpertUse use;
+  for (std::uint32_t layer = model_.builder->begin(); layer < model_.builder->end(); ++layer) {
+    if (!plan.runs_mlp(layer) || !std::holds_alternative<model::Experts>(model_.config.layers[layer].feedforward)) continue;
+    const abi::ExpertUse& own = buffers_.expert_use()[layer];
+    use += {1, own.distinct, own.slots};
+  }
+  return use;
 }
 
 void Readback::round(PassResults& results) const {

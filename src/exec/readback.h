@@ -17,6 +17,8 @@ class Readback {
 
   /// The output of `count` rows of a pass of `spec`, from row `first` on.
   void output(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results) const;
+  /// The experts that a pass over `plan` has read in local layers.
+  ExpertUse experts(const LayerPlan& plan) const;
   /// The numbers of a round, its drafts and the choices of its verification.
   void round(PassResults& results) const;
   /// The logits of row `row` of a pass with Output::candidates: `vocabulary` floats.

@@ -64,6 +64,7 @@ struct PassResults {
   std::vector<abi::RowResult> drafts;
   /// Sums of passes with cosines, of all attention sublayers, then of all MLPs; each pass adds to them.
   std::vector<float> cosine_sums;
+  ExpertUse experts{};                        ///< of the pass, or of a round's verification, over the local layers
   double seconds = 0;                         ///< from the submission to its end
   double remote_seconds = 0;                  ///< of these, on the devices of remote layers
   std::optional<double> device_microseconds;  ///< on the device's clock, if requested

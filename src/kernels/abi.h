@@ -108,6 +108,10 @@ SK_KERNEL_ABI(CombineExperts, COMBINE_EXPERTS)
 struct StepState {
   STEP_STATE(SK_FIELD, SK_ARRAY)
 };
+/// See shaders/abi/experts.h.
+struct ExpertUse {
+  EXPERT_USE(SK_FIELD)
+};
 struct RowResult {
   ROW_RESULT(SK_FIELD)
 };

@@ -51,6 +51,7 @@ enum class ResourceKind : std::uint8_t {
   candidates,  ///< candidates for sampling, of each row
   cosines,
   cosine_total,
+  expert_use,  ///< by layer: experts that had rows
   rope_table,
   state,
   round,

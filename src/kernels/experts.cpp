@@ -26,12 +26,14 @@ Dispatch route(const Selector& select, const Router& router, const ExpertRows& r
   return d;
 }
 
-Dispatch group_experts(const Selector& select, const ExpertRows& rows, const std::string& label) {
+Dispatch group_experts(const Selector& select, const ExpertRows& rows, std::uint32_t layer, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::group_experts;
   d.constants = words(abi::GroupExpertsSpec{select.tuning().wide_lanes});
-  d.operands = {{{ResourceKind::expert_choices}, Access::read}, {{ResourceKind::expert_groups}, Access::write}};
-  d.push = bytes(abi::GroupExpertsPush{rows.experts, rows.slots()});
+  d.operands = {{{ResourceKind::expert_choices}, Access::read},
+                {{ResourceKind::expert_groups}, Access::write},
+                {{ResourceKind::expert_use}, Access::write}};
+  d.push = bytes(abi::GroupExpertsPush{rows.experts, rows.slots(), layer});
   d.label = label;
   return d;
 }

@@ -287,8 +287,8 @@ struct Router {
   float scale = 1.0f;        ///< of the weights
 };
 Dispatch route(const Selector& select, const Router& router, const ExpertRows& rows, const std::string& label);
-/// expert_choices -> expert_groups: of each expert its rows.
-Dispatch group_experts(const Selector& select, const ExpertRows& rows, const std::string& label);
+/// expert_choices -> expert_groups: of each expert its rows; and expert_use of the layer.
+Dispatch group_experts(const Selector& select, const ExpertRows& rows, std::uint32_t layer, const std::string& label);
 /// y[slot] = scale * (factors * W x + bias) by the skinny kernel, where W is the matrix of the slot's expert in a stack. Each matrix is
 /// read once for all rows that chose it. A row of x is a row of the pass (`by_row`) or a slot. One dispatch per part, of whole matrices.
 std::vector<Dispatch> expert_product(const Selector& select, const Matrix& stack, const ExpertRows& rows, Resource x, bool by_row,

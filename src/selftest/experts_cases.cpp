@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -21,6 +22,8 @@ using kernels::Resource;
 using kernels::ResourceKind;
 
 constexpr std::uint32_t bias_tensor = 1, factors_tensor = 2;
+constexpr std::uint32_t used_layer = 3;  // in expert_use
+constexpr std::size_t use_words = 2 * (used_layer + 1);
 
 struct Shape {
   gguf::Type format = gguf::Type::f32;
@@ -61,6 +64,7 @@ std::size_t put_choices(Bench& bench, const kernels::ExpertRows& at, const std::
   bench.put({ResourceKind::expert_choices}, choices);
   const std::size_t words = EXPERTS_LIST(at.experts) + at.slots();
   bench.reserve({ResourceKind::expert_groups}, words);
+  bench.reserve({ResourceKind::expert_use}, use_words);
   return words;
 }
 
@@ -83,7 +87,7 @@ std::vector<std::uint32_t> multiply(Bench& bench, const kernels::Selector& selec
   bench.reserve(out, words);
   kernels::MatvecFusion fusion;
   if (shape.bias) fusion.bias_tensor = bias_tensor;
-  std::vector<kernels::Dispatch> dispatches{kernels::group_experts(select, at, "group_experts")};
+  std::vector<kernels::Dispatch> dispatches{kernels::group_experts(select, at, used_layer, "group_experts")};
   for (kernels::Dispatch& d : kernels::expert_product(select, stack, at, in, shape.by_row, out, fusion, "experts")) {
     dispatches.push_back(std::move(d));
   }
@@ -98,10 +102,17 @@ std::string check_groups(Bench& bench, const Shape& shape) {
   const std::vector<std::uint32_t> choices = choose(shape, random);
   const kernels::ExpertRows rows = rows_of(shape, choices.size());
   const std::size_t words = put_choices(bench, rows, choices);
-  bench.run(kernels::group_experts(bench.select(), rows, "group_experts"));
+  bench.run(kernels::group_experts(bench.select(), rows, used_layer, "group_experts"));
   auto groups = bench.get<std::uint32_t>({ResourceKind::expert_groups}, words);
   const std::set<std::uint32_t> distinct(choices.begin(), choices.end());
   if (groups[0] != distinct.size()) return fmt::format("{} experts have rows, not {}", distinct.size(), groups[0]);
+  auto use = bench.get<std::uint32_t>({ResourceKind::expert_use}, use_words);
+  const std::array<std::uint32_t, 2> wanted{static_cast<std::uint32_t>(distinct.size()), static_cast<std::uint32_t>(choices.size())};
+  const std::span<std::uint32_t> own = std::span(use).subspan(std::size_t{2} * used_layer, 2);
+  if (!std::ranges::equal(own, wanted))
+    return fmt::format("used are {} experts in {} slots, not {} in {}", wanted[0], wanted[1], own[0], own[1]);
+  if (const std::string others = touched("use of other layers", std::span(use).first(std::size_t{2} * used_layer)); !others.empty())
+    return others;
   std::size_t entry = 1, at = EXPERTS_LIST(shape.experts);
   std::uint32_t first = 0;
   for (const std::uint32_t expert : distinct) {

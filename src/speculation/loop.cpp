@@ -364,6 +364,7 @@ Outcome Generation::run() {
     stats.remote_seconds = after.remote_seconds - before.remote_seconds;
     stats.pipelined_seconds = after.pipelined_seconds - before.pipelined_seconds;
     stats.pipelined_drafts = after.pipelined_drafts - before.pipelined_drafts;
+    stats.experts = after.experts - before.experts;
     DrafterReport report = drafter_.report();
     stats.plan = std::move(report.plan);
     stats.skipped_sublayers = report.skipped_sublayers;

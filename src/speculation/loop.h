@@ -55,6 +55,7 @@ struct Stats {
   double remote_seconds = 0;           ///< of these, in which passes were at the devices of other layers
   double pipelined_seconds = 0;        ///< of these, in which drafts of the next round were made that it used
   std::uint64_t pipelined_drafts = 0;  ///< number of these drafts
+  exec::ExpertUse experts{};           ///< of the generation: of plain passes and verifications
   double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
   double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
   double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }

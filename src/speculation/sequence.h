@@ -45,6 +45,7 @@ struct SequenceTimes {
   double remote_seconds = 0;           ///< of these, at the devices of other layers
   double pipelined_seconds = 0;        ///< of these, in which drafts were made that were used
   std::uint64_t pipelined_drafts = 0;  ///< number of these drafts
+  exec::ExpertUse experts{};           ///< of passes that choose tokens as the whole model does
 };
 
 /// A round's drafts from one source, and what the sequence is to do with them.

@@ -72,6 +72,9 @@ void fields(Archive& archive, Statistics& s) {
   archive.derived("acceptance", [&] { return share(s.accepted, s.drafted); });
   archive.derived("tokens_per_round", [&] { return share(s.generated_tokens, s.rounds); });
   archive("by_position", s.by_position);
+  archive.part("experts", "layers", s.expert_layers);
+  archive.part("experts", "distinct", s.distinct_experts);
+  archive.part("experts", "choices", s.expert_choices);
   archive("skipped_sublayers", s.skipped_sublayers);
   archive("sublayers", s.sublayers);
   archive("skip_set", s.skip_set);
@@ -239,6 +242,10 @@ std::string statistics_text(const RunStatistics& s) {
     line(("rows of " + strategy.name).c_str(),
          fmt::format("{:10}  won {} rounds; by rank {}; by tokens accepted {}", strategy.rows,
                      std::accumulate(ranks.begin(), ranks.end(), std::uint64_t{0}), fmt::join(ranks, " "), fmt::join(lengths, " ")));
+  }
+  if (s.expert_layers > 0) {
+    line("experts", fmt::format("{:10.2f} read by a layer, of {:.2f} that its rows chose", share(s.distinct_experts, s.expert_layers),
+                                share(s.expert_choices, s.expert_layers)));
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!s.skip_set.empty()) line("skip set", fmt::format("{:>10}", s.skip_set));

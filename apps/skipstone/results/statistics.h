@@ -37,6 +37,7 @@ struct RunStatistics {
   std::string stop_reason = "max_tokens", drafter, skip_set, chosen;
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t rounds = 0, device_rounds = 0, pipelined_drafts = 0, drafted = 0, accepted = 0;
+  std::uint64_t expert_layers = 0, distinct_experts = 0, expert_choices = 0;
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::uint64_t refreshes = 0, refreshed_sets = 0;
   std::uint64_t corpus_tokens = 0, corpus_bytes = 0;

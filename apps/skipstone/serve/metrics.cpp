@@ -113,6 +113,9 @@ void Metrics::generated(const RunStatistics& statistics) {
   model.prompt_tokens += statistics.prompt_tokens;
   model.cached_tokens += statistics.cached_tokens;
   model.tokens += statistics.generated_tokens;
+  model.expert_layers += statistics.expert_layers;
+  model.distinct_experts += statistics.distinct_experts;
+  model.expert_choices += statistics.expert_choices;
   for (const DrafterShare& share : statistics.by_drafter) {
     DrafterShare& drafts = model.by_drafter[share.name.empty() ? "none" : share.name];
     drafts.rounds += share.rounds;
@@ -180,6 +183,11 @@ std::string Metrics::print(const ServerState& now, const std::vector<ModelState>
   of_models("prompt_tokens_cached_total", "counter", "Of these, tokens whose keys and values were cached.",
             [&](std::size_t i) { return models_[i].cached_tokens; });
   of_models("generated_tokens_total", "counter", "Tokens generated.", [&](std::size_t i) { return models_[i].tokens; });
+  of_models("expert_layers_total", "counter", "Layers with experts, of all passes that chose tokens.",
+            [&](std::size_t i) { return models_[i].expert_layers; });
+  of_models("experts_read_total", "counter", "Experts that these read.", [&](std::size_t i) { return models_[i].distinct_experts; });
+  of_models("experts_chosen_total", "counter", "Experts that their rows chose; as many if no two rows chose the same.",
+            [&](std::size_t i) { return models_[i].expert_choices; });
   print_drafts(text);
   std::vector<skipstone::Json> reports;
   reports.reserve(models.size());

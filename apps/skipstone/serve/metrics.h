@@ -72,6 +72,7 @@ class Metrics {
     std::map<std::string, DrafterShare> by_drafter;
     std::vector<DraftPosition> by_position;
     std::uint64_t prompt_tokens = 0, cached_tokens = 0, tokens = 0;
+    std::uint64_t expert_layers = 0, distinct_experts = 0, expert_choices = 0;
     Histogram first_token, between_tokens;
   };
   void print_drafts(std::string& text) const;
