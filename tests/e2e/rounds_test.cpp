@@ -140,6 +140,34 @@ TEST(Rounds, OfRecurrentLayersGiveOneTextWhoeverStepsThem) {
   }
 }
 
+// A layer of plain decoding reads as many experts as its row chooses; one of a verification at most as many as its rows do.
+TEST(Rounds, ExpertsThatAreReadAreCounted) {
+  const fixtures::TemporaryDirectory directory;
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  const fixtures::TinyConfig config = fixtures::tiny_family("qwen3moe");
+  fixtures::write_tiny_model(config, options.model_path);
+  const auto engine = Engine::load(options);
+  const std::vector<Token> prompt = engine->tokenizer().encode("the quick brown fox", true, false);
+  const auto experts_of = [&](const char* draft, Rounds rounds) {
+    SessionOptions session;
+    session.draft = draft;
+    session.rounds = rounds;
+    return Session(engine, session).generate(prompt, 20, {}).stats.experts;
+  };
+  const exec::ExpertUse plain = experts_of("none", Rounds::automatic);
+  EXPECT_EQ(plain.layers, std::uint64_t{19} * config.layers) << "the first token is the prompt's";
+  EXPECT_EQ(plain.choices, 2 * plain.layers);
+  EXPECT_EQ(plain.distinct, plain.choices);
+  const exec::ExpertUse host = experts_of("exit:2,k=5,reuse=0", Rounds::host), device = experts_of("exit:2,k=5,reuse=0", Rounds::device);
+  EXPECT_GT(host.choices, 2 * host.layers) << "several rows";
+  EXPECT_LT(host.distinct, host.choices) << "six experts for the choices of several rows";
+  EXPECT_GE(host.distinct, 2 * host.layers);
+  EXPECT_EQ(device.layers, host.layers);
+  EXPECT_EQ(device.distinct, host.distinct);
+  EXPECT_EQ(device.choices, host.choices);
+}
+
 TEST(Rounds, ASamplerStaysWithTheHost) {
   const fixtures::TemporaryDirectory directory;
   const std::string path = directory.file("tiny.gguf");
