@@ -73,7 +73,10 @@ Json to_json(const exec::CostTable& costs) {
                       {"no_attention", m.no_attention},
                       {"no_mlp", m.no_mlp},
                       {"round_trip", m.round_trip},
-                      {"local", m.local}});
+                      {"local", m.local},
+                      {"varied", m.varied},
+                      {"experts", m.experts},
+                      {"varied_experts", m.varied_experts}});
   }
   return {{"layers", costs.layers()},
           {"local", costs.local_layers()},
@@ -86,8 +89,8 @@ Json to_json(const exec::CostTable& costs) {
 exec::CostTable costs_from(const Json& document) {
   exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"), document.at("local"));
   for (const Json& pass : document.at("passes"))
-    costs.add(pass.at("rows"),
-              {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"), pass.at("local")});
+    costs.add(pass.at("rows"), {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"),
+                                pass.at("local"), pass.at("varied"), pass.at("experts"), pass.at("varied_experts")});
   return costs;
 }
 
@@ -153,7 +156,8 @@ speculation::RoundCosts round_costs(const exec::CostTable& table) {
   speculation::RoundCosts costs;
   for (const auto& [bucket, measured] : table.measured()) {
     const exec::CostTable::Parts parts = *table.parts(bucket);
-    costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host, parts.transfer, table.local_layers()});
+    costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host, parts.transfer, table.local_layers(),
+                       parts.expert, parts.experts});
   }
   return costs;
 }

@@ -13,7 +13,7 @@ namespace skipstone::exec {
 
 class Executor;
 
-/// Microseconds of four passes with one number of rows, at one length of text.
+/// Microseconds of passes with one number of rows, at one length of text. All rows have one token, but those of `varied`.
 struct MeasuredPasses {
   double full = 0;          ///< all layers, argmax of every row
   double no_output = 0;     ///< all layers, no output
@@ -21,6 +21,9 @@ struct MeasuredPasses {
   double no_mlp = 0;        ///< all attention sublayers alone, no output
   double round_trip = 0;    ///< of `full`, from submitting it to reading its result on the host; at least `full`
   double local = 0;         ///< the round trip of a pass over the local layers alone, argmax of every row; 0 where all layers are local
+  double varied = 0;        ///< as `full`, with another token in each row; 0 where no layer has experts
+  double experts = 0;       ///< that a layer which has some read in the full pass, on average; 0 where none has
+  double varied_experts = 0;  ///< the same of `varied`
 };
 
 /// Costs by row bucket: pure data. A pass is taken to cost its fixed part, its attention and MLP sublayers, and its output, each as
@@ -36,6 +39,8 @@ class CostTable {
     double output = 0;     ///< last norm, LM head and argmax of all rows
     double host = 0;       ///< submitting, waiting and reading back, in addition to the above
     double transfer = 0;   ///< to remote devices and back, of passes over remote layers
+    double expert = 0;     ///< of `mlp`: each expert that a layer reads, on average over all layers
+    double experts = 0;    ///< that a layer which has some read, of `mlp`
   };
 
   CostTable() = default;
@@ -69,12 +74,12 @@ class CostTable {
 };
 
 /// Increment when times are measured differently, so that no older table is used.
-inline constexpr int cost_method = 3;
+inline constexpr int cost_method = 4;
 
 /// Runs passes of every row bucket up to STEP_VERIFY_ROWS, interleaved, and takes lower quartiles: device timestamps on GPUs, else the
 /// host's clock. No pass costs less than one of fewer rows, no part more than the full pass. Waits for remote layers. The text is half of
-/// the context, at most 512 tokens, of which only the positions matter: the sequence's contents are overwritten. `progress` gets 0..1;
-/// throwing from it ends the measurement.
+/// the context, at most 512 tokens, of which only the positions matter: the sequence's contents are overwritten. Where layers have experts,
+/// rows of several tokens tell what each expert costs that a layer reads. `progress` gets 0..1; throwing from it ends the measurement.
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress);
 
 /// Seconds of a pass of one token, after one that records it: an estimate for the others.

@@ -25,18 +25,24 @@ constexpr double untried_acceptance = 0.8;
 /// A plan arm that is not used forgets this share of a round's worth each round.
 constexpr double idle_fade = 0.1;
 
-/// Where no costs were measured: a layer's MLP twice its attention, the output as three layers, and 6 % more for every row.
-RoundCosts guessed_costs() {
+/// Where no costs were measured: a layer's MLP twice its attention, the output as three layers, and 6 % more for every row. Experts, of which
+/// a row has `experts_used`, cost as much for every one that is read.
+RoundCosts guessed_costs(std::uint32_t experts_used) {
   RoundCosts costs;
   for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {
     const double factor = 1.0 + 0.06 * (rows - 1);
-    costs.add(rows, {factor, 2 * factor, 9 * factor});
+    PassCost pass{.attention = factor, .mlp = 2 * factor, .rest = 9 * factor};
+    if (experts_used > 0) pass.expert = 2.0 / experts_used, pass.experts = experts_used;
+    costs.add(rows, pass);
   }
   return costs;
 }
 
 /// Weight of a round in the average of concurrent rows, and the average below which it counts as none.
 constexpr double concurrent_weight = 0.5, least_company = 0.05;
+
+/// Weight of a round of several rows in the overlap of experts; and what a round without any moves it towards the untried one.
+constexpr double overlap_weight = 0.25, overlap_fade = 0.005;
 
 void average(double& value, double sample) { value += time_weight * (std::clamp(sample, 1 / most_slowness, most_slowness) - value); }
 
@@ -49,7 +55,7 @@ void Controller::attach(const ModelFacts& model) {
   layers_ = model.layers;
   full_ = exec::LayerPlan::full(layers_);
   if (model.costs) costs_ = model.costs();
-  if (costs_.most_rows() < 2) costs_ = guessed_costs();
+  if (costs_.most_rows() < 2) costs_ = guessed_costs(model.experts_used);
   std::erase_if(members(), [&](const auto& member) {
     model.look_around();
     try {
@@ -93,7 +99,7 @@ Controller::ExpectedGain Controller::expected_gain(Arm& arm, TreeProposal propos
   for (const auto& [bucket, cost] : costs_.buckets()) {
     if (bucket < 2) continue;
     const std::uint32_t drafts = std::min(bucket - 1, proposal.tree.drafts());
-    const double microseconds = pass_microseconds(concurrent_ > 0 ? drafts + 1 : bucket) * arm.slowness;
+    const double microseconds = pass_microseconds(drafts + 1) * arm.slowness;
     const std::uint32_t height = *std::max_element(proposal.tree.depths().begin(), proposal.tree.depths().begin() + drafts + 1);
     const double rate = (acceptance.expected(height).tokens + tokens_of_others()) / microseconds;
     if (rate > best.rate) {
@@ -133,6 +139,20 @@ Controller::ExpectedGain Controller::expected_gain(Arm& arm, PassProposal propos
   proposal.length = length;
   best.proposal = std::move(proposal);
   return best;
+}
+
+/// What a pass costs depends on the experts that its rows share; a text shows it where several of its rows are verified.
+void Controller::learn_overlap(const exec::ExpertUse& seen) {
+  const double used = costs_.experts_used();
+  if (used == 0 || seen.layers == 0) return;
+  const double layers = static_cast<double>(seen.layers), rows = static_cast<double>(seen.choices) / (used * layers);
+  double overlap = costs_.overlap();
+  if (rows >= 1.5) {
+    overlap += overlap_weight * (overlap_of_experts(used, static_cast<double>(seen.distinct) / layers, rows) - overlap);
+  } else if (overlap < RoundCosts::untried_overlap) {
+    overlap += overlap_fade * (RoundCosts::untried_overlap - overlap);
+  }
+  costs_.set_overlap(overlap);
 }
 
 /// Scores what a free drafter would have had accepted, once the text has shown it.
@@ -190,6 +210,7 @@ void Controller::observe(const RoundResult& result) {
     average(gain_.arm == nullptr ? plain_slowness_ : gain_.arm->slowness, ratio / scale_);
     scale_ += time_weight * (std::clamp(ratio, scale_ / most_slowness, scale_ * most_slowness) - scale_);
   }
+  learn_overlap(result.experts);
   for (Arm& arm : arms_) {
     if (&arm != gain_.arm) {
       if (!arm.shadow) arm.acceptance[0].fade(idle_fade);
@@ -233,7 +254,9 @@ std::string Controller::explanation() const {
     if (arm.expected_rate > 0) text += fmt::format(", promises {:.2f} times plain decoding", arm.expected_rate);
   }
   if (!text.empty()) text += "; ";
-  return text + fmt::format("off: {} of {} rounds", plain_rounds_, rounds_);
+  text += fmt::format("off: {} of {} rounds", plain_rounds_, rounds_);
+  if (costs_.experts_used() > 0) text += fmt::format("; rows share {:.0f} % of their experts", 100 * costs_.overlap());
+  return text;
 }
 
 }  // namespace skipstone::speculation

@@ -66,6 +66,7 @@ class Controller : public Composite {
   double tokens_of_others() const { return concurrent_; }
   ExpectedGain expected_gain(Arm& arm, TreeProposal proposal) const;
   ExpectedGain expected_gain(Arm& arm, PassProposal proposal) const;
+  void learn_overlap(const exec::ExpertUse& seen);
   void follow_shadow(Arm& arm, std::span<const Token> history) const;
   const Arm* most_used() const;
   std::string explanation() const;
@@ -74,7 +75,7 @@ class Controller : public Composite {
   std::string name_;
   bool lenient_;
   std::vector<Arm> arms_;
-  RoundCosts costs_;
+  RoundCosts costs_;  ///< with the overlap of the text's rows in their experts
   exec::LayerPlan full_;
   std::uint32_t layers_ = 0;
   ExpectedGain gain_;          ///< of the round that runs

@@ -71,6 +71,7 @@ struct RoundResult {
   double seconds = 0;                        ///< that the round took; 0: not measured
   std::span<const Token> top = {};           ///< by row of `tree`: as Verified::top; empty where the round has none
   std::uint32_t concurrent_rows = 0;         ///< Sequence::concurrent_rows() after it
+  exec::ExpertUse experts{};                 ///< of the round's verification, with the concurrent rows
 };
 
 /// The facts that a drafter may know about the model and the files that come with it.

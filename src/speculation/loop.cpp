@@ -270,6 +270,7 @@ void Generation::count() {
 
 void Generation::round() {
   const auto start = now();
+  const exec::ExpertUse experts_before = sequence_.times().experts;
   const Proposal proposal = drafter_.propose(text_.tokens());
   round_.drafts.clear();
   verified_.top.clear();
@@ -278,6 +279,7 @@ void Generation::round() {
   std::visit([this](const auto& proposed) { take_round(proposed); }, proposal);
   if (stopped_) return;
   const double seconds = seconds_since(start);
+  const exec::ExpertUse experts = sequence_.times().experts - experts_before;
   walk();
   count();
 
@@ -295,7 +297,7 @@ void Generation::round() {
   }
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
   drafter_.observe({tree_.drafts(), accepted, std::max(limit_, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds,
-                    verified_.top, sequence_.concurrent_rows()});
+                    verified_.top, sequence_.concurrent_rows(), experts});
   if (stopped_) return;
   try_plans();
   if (!stopped_) refresh();

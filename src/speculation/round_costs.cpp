@@ -1,6 +1,7 @@
 #include "speculation/round_costs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/status.h"
 
@@ -14,6 +15,28 @@ double PassCost::of(const exec::LayerPlan& plan) const {
     if (plan.runs_mlp(layer)) total += mlp;
   }
   return total;
+}
+
+double distinct_experts(double used, double overlap, double rows) {
+  return overlap <= 0 ? used * rows : used * (1 - std::pow(1 - overlap, rows)) / overlap;
+}
+
+double overlap_of_experts(double used, double distinct, double rows) {
+  double least = 0, most = 1;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (least + most) / 2;
+    (distinct_experts(used, middle, rows) > distinct ? least : most) = middle;
+  }
+  return (least + most) / 2;
+}
+
+PassCost RoundCosts::at(std::uint32_t rows) const {
+  PassCost cost = buckets_.lower_bound(rows)->second;
+  if (cost.expert == 0) return cost;
+  const double experts = distinct_experts(experts_used(), overlap_, rows);
+  cost.mlp = std::max(0.0, cost.mlp + cost.expert * (experts - cost.experts));
+  cost.experts = experts;
+  return cost;
 }
 
 SetCosts::SetCosts(const RoundCosts& costs, const exec::LayerPlan& set, std::uint32_t layers, bool keep_prefix) {

@@ -199,6 +199,28 @@ TEST_F(Measurements, EstimatesSayAllRowsWhateverTimeThereIs) {
   EXPECT_NEAR(guessed.measured().at(32).full, 32 * guessed.measured().at(1).full, 1e-6 * guessed.measured().at(32).full);
 }
 
+TEST(CostsOfExperts, AreMeasuredByRowsOfDifferentTokens) {
+  const fixtures::TemporaryDirectory directory;
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  fixtures::write_tiny_model(fixtures::tiny_family("qwen3moe"), options.model_path);
+  const auto engine = Engine::load(options);
+  exec::Executor executor(*engine->state().passes);
+  const std::uint32_t layers = engine->config().layer_count();
+  for (const exec::CostTable& table : {exec::measure_costs(executor, layers, {}), exec::estimate_costs(executor, layers, 60, {})}) {
+    for (const auto& [rows, passes] : table.measured()) {
+      EXPECT_GE(passes.experts, 2) << rows;
+      EXPECT_LE(passes.experts, std::min(6u, 2 * rows)) << rows;
+      if (rows == 1) continue;
+      EXPECT_GE(passes.varied_experts, 2) << rows;
+      EXPECT_LE(passes.varied_experts, std::min(6u, 2 * rows)) << rows;
+      EXPECT_GE(passes.varied, passes.full) << rows;
+    }
+    EXPECT_GT(table.measured().at(4).varied_experts, table.measured().at(4).experts) << "different tokens have different experts";
+    EXPECT_EQ(round_costs(table).experts_used(), 2);
+  }
+}
+
 // What is not waiting for the device: choosing, recording, submitting, reading back.
 TEST(HostWork, IsASmallPartOfARound) {
   EngineOptions options;

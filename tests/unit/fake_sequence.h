@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -70,6 +72,7 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
 
   SequenceLimits limits() const override { return {layers_, context_, max_rows_}; }
   std::uint32_t committed() const override { return committed_; }
+  SequenceTimes times() const override { return {.now = std::chrono::steady_clock::now(), .experts = experts_}; }
 
   Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) override {
     count();
@@ -125,6 +128,9 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
     forget_round();
     verified_ = tree;
     ++verifications;
+    if (experts_used == 0) return;
+    const double distinct = distinct_experts(experts_used, overlap, tree.rows());
+    experts_ += {layers_, static_cast<std::uint64_t>(std::llround(layers_ * distinct)), std::uint64_t{layers_} * experts_used * tree.rows()};
   }
 
   void commit(std::span<const std::uint32_t> path) override {
@@ -152,6 +158,8 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> measured;  ///< by attention_cosine(): committed tokens, how many of them
   std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0, scores = 0;
   std::uint64_t rounds_at_once = 0;      ///< every how many rounds round() does one; 0: never
+  std::uint32_t experts_used = 0;        ///< of a row, in each layer
+  double overlap = 0;                    ///< of rows, in their experts
   std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
 
  private:
@@ -241,6 +249,7 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
   std::vector<Token> cells_;
   std::vector<Choice> drafts_;
   std::uint64_t passes_ = 0;
+  exec::ExpertUse experts_;
 };
 
 inline Limits limits_of(std::uint32_t max_tokens, const std::set<Token>& ends = {}) {

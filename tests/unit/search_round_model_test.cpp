@@ -34,6 +34,25 @@ TEST(SetCosts, AreThoseOfTheSublayersThatRun) {
   EXPECT_DOUBLE_EQ(kept.verify[1], kept.plain);
 }
 
+TEST(RoundCosts, RowsReadTheExpertsThatNoRowBeforeThemHas) {
+  EXPECT_DOUBLE_EQ(distinct_experts(8, 0, 5), 40);
+  EXPECT_DOUBLE_EQ(distinct_experts(8, 1, 5), 8);
+  EXPECT_DOUBLE_EQ(distinct_experts(8, 0.5, 3), 8 + 4 + 2);
+  EXPECT_DOUBLE_EQ(distinct_experts(8, 0.25, 1), 8);
+  for (const double overlap : {0.0, 0.1, 0.5, 0.95, 1.0}) {
+    EXPECT_NEAR(overlap_of_experts(8, distinct_experts(8, overlap, 6), 6), overlap, 1e-6);
+  }
+  RoundCosts costs;
+  costs.add(1, {.mlp = 20, .experts = 8});
+  costs.add(4, {.mlp = 30, .expert = 2, .experts = 10});
+  costs.set_overlap(0.5);
+  EXPECT_DOUBLE_EQ(costs.at(1).mlp, 20);
+  EXPECT_DOUBLE_EQ(costs.at(2).mlp, 30 + 2 * (12 - 10)) << "two rows in a bucket of four";
+  EXPECT_DOUBLE_EQ(costs.at(4).mlp, 30 + 2 * (15 - 10));
+  costs.set_overlap(1);
+  EXPECT_DOUBLE_EQ(costs.at(4).mlp, 30 - 2 * 2) << "fewer than were measured";
+}
+
 TEST(Play, CountsRoundsByHand) {
   // right, right, wrong, unsure but right, right, right
   const Trace trace = {{true, .9f}, {true, .9f}, {false, .9f}, {true, .2f}, {true, .9f}, {true, .9f}};

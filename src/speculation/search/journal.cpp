@@ -24,13 +24,23 @@ Json to_json(const JournalKey& key) {
 Json to_json(const RoundCosts& costs) {
   Json all = Json::array();
   for (const auto& [rows, cost] : costs.buckets())
-    all.push_back({{"rows", rows}, {"attention", cost.attention}, {"mlp", cost.mlp}, {"rest", cost.rest}});
+    all.push_back({{"rows", rows},
+                   {"attention", cost.attention},
+                   {"mlp", cost.mlp},
+                   {"rest", cost.rest},
+                   {"expert", cost.expert},
+                   {"experts", cost.experts}});
   return all;
 }
 
 RoundCosts costs_from(const Json& all) {
   RoundCosts costs;
-  for (const Json& cost : all) costs.add(cost.at("rows"), {cost.at("attention"), cost.at("mlp"), cost.at("rest")});
+  for (const Json& cost : all) {
+    PassCost pass{cost.at("attention"), cost.at("mlp"), cost.at("rest")};
+    pass.expert = cost.value("expert", 0.0);  // journals of models without experts may lack both
+    pass.experts = cost.value("experts", 0.0);
+    costs.add(cost.at("rows"), pass);
+  }
   return costs;
 }
 
