@@ -64,6 +64,7 @@ struct Measurement::Timed {
   Request request;
   std::vector<Dispatch> dispatches;  ///< of one sample: rounds that cycle through the matrix's copies
   std::uint32_t rounds = 1;
+  decltype(Workload::contents) contents;
   std::unique_ptr<vk::Commands> commands;
 };
 
@@ -157,7 +158,9 @@ std::string Measurement::check(const Operation& operation, gguf::Type format, co
   return "";
 }
 
+/// Workloads share the buffers, so each sample has to bring what its kernel reads there.
 void Measurement::set_state(const Timed& timed) {
+  for (const auto& [resource, words] : timed.contents) vk::Uploader(device_).upload(std::as_bytes(std::span(words)), slice(resource));
   abi::StepState& state = buffers_.state();
   const Sizes& sizes = timed.request.sizes;
   state.bases[0] = sizes.depth;
@@ -208,7 +211,7 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
   timed.result = std::move(result);
   timed.result.statistics = library_.pipeline(kernel.kernel, kernel.constants, kernel.subgroup).statistics();
   for (const Dispatch& dispatch : timed.dispatches) fill_operands(dispatch);
-  for (const auto& [resource, words] : work.contents) vk::Uploader(device_).upload(std::as_bytes(std::span(words)), slice(resource));
+  timed.contents = work.contents;
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
   const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));
   const auto record = [&](std::uint32_t rounds) {

@@ -121,6 +121,8 @@ TEST(BenchDrafterList, SeparatorsAndOptions) {
 }
 
 TEST(BenchDrafterList, PlainDecodingIsAlwaysThere) {
+  EXPECT_EQ(drafter_list({"suffix,auto:asd,exit:3 skip"}), (List{"none", "suffix", "auto:asd,exit:3", "skip"}));
+  EXPECT_EQ(drafter_list({"auto,asd"}), (List{"none", "auto", "asd"}));
   EXPECT_EQ(drafter_list({}), List{"none"});
   EXPECT_EQ(drafter_list({"none none asd"}), (List{"none", "none", "asd"}));
 }

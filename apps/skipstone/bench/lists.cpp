@@ -59,7 +59,9 @@ void append(std::string_view list, std::vector<std::string>& specifications) {
     const auto end = list.find_first_of(separators);
     const std::string_view item = list.substr(0, end);
     if (!item.empty()) {
-      if (after_comma && goes_on(item)) {
+      // The members of auto are a list of their own, up to the next blank.
+      const bool in_auto = after_comma && specifications.back().starts_with("auto:");
+      if (after_comma && (in_auto || goes_on(item))) {
         specifications.back().append(",").append(item);
       } else {
         specifications.emplace_back(item);
