@@ -11,10 +11,12 @@ layout(std430, set = 0, binding = MATVEC_GROUPS) readonly buffer Groups { uint g
 // its row of x starts.
 uint expert_row, columns;
 uint slots[COLS], x_starts[COLS];
+#define TILE gl_WorkGroupID.y
 #define MATVEC_MAIN multiply
 #define FIRST_COLUMN 0u
 #define X_START(c) x_starts[c]
 #else
+#define TILE gl_WorkGroupID.x   // of the outputs of a column
 #define MATVEC_MAIN main
 #define FIRST_COLUMN (gl_WorkGroupID.y * COLS)
 #if defined(HEADS)
@@ -149,5 +151,5 @@ void store(uint row, uint column, float value) {
 
 // Where the partial of this workgroup's ROWS_OUT * row_lanes rows goes.
 uint partial_at(uint column, uint row_lanes) {
-  return column * push.y_stride + push.y_first / (ROWS_OUT * row_lanes) + gl_WorkGroupID.x;
+  return column * push.y_stride + push.y_first / (ROWS_OUT * row_lanes) + TILE;
 }

@@ -186,9 +186,12 @@ std::vector<Dispatch> expert_product(const Selector& select, const Matrix& stack
                                      Resource y, const MatvecFusion& fusion, const std::string& label) {
   if (fusion.norm || fusion.residual || fusion.activation != Activation::none || fusion.softcap > 0.0f)
     fail(Code::internal, "{}: products of experts do nothing besides", label);
-  // As many columns as rows want an expert where all are wanted alike. Which rows share a workgroup changes no bit.
-  const std::uint32_t expected = std::min((rows.slots() + rows.experts - 1) / rows.experts, std::uint32_t{STEP_VERIFY_ROWS});
-  const MatvecChoice choice = select.matvec(stack.format, stack.k, expected);
+  // As many columns as rows want an expert where all are wanted alike; more in a verification, since rows of one text share experts. Which
+  // rows share a workgroup changes no bit.
+  const std::uint32_t wanted_alike = (rows.slots() + rows.experts - 1) / rows.experts;
+  const std::uint32_t wanted_together = rows.rows <= STEP_VERIFY_ROWS ? std::max(rows.rows / 8, std::min(rows.rows, 2u)) : 1;
+  const std::uint32_t columns = std::min(std::max(wanted_alike, wanted_together), std::uint32_t{STEP_VERIFY_ROWS});
+  const MatvecChoice choice = select.matvec(stack.format, stack.k, columns);
   const std::uint32_t n = stack.n / rows.experts;
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < stack.parts.size(); ++part) {
@@ -207,7 +210,7 @@ std::vector<Dispatch> expert_product(const Selector& select, const Matrix& stack
     push.row_slots = by_row ? rows.used : 1;
     push.list = EXPERTS_LIST(rows.experts);
     d.push = bytes(push);
-    d.groups = {divide_up(n, choice.lanes / choice.k_lanes * choice.rows), std::min(rows.experts, rows.slots()), 1};
+    d.groups = {std::min(rows.experts, rows.slots()), divide_up(n, choice.lanes / choice.k_lanes * choice.rows), 1};
     d.label = part_label(label, stack, part);
     result.push_back(std::move(d));
   }
