@@ -260,14 +260,15 @@ SKIPSTONE_API skipstone_status skipstone_session_stats(const skipstone_session* 
 /* All that is known of the last generation: {"stop_reason", "prompt_tokens", "cached_tokens", "generated_tokens", "drafter", "by_drafter":
  * [{"drafter", "rounds", "drafted", "accepted"}], "by_strategy": [{"strategy", "rows", "won_by_rank", "won_by_length"}], "corpus":
  * {"tokens", "bytes", "seconds"}, "rounds", "device_rounds", "pipelined_drafts", "drafted", "accepted", "by_position": [{"drafted",
- * "accepted"}], "experts": {"layers", "distinct", "choices"}, "skipped_sublayers", "sublayers", "skip_set", "refreshes", "refreshed_sets", "chosen", "lossy", "early": {...},
- * "thresholds", "attention_cosine", "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device", "remote":
- * of "device", in which passes were at the devices of other layers, "pipelined": of that, in which drafts were made that were used}}.
- * experts: sums over the layers with experts of passes that chose tokens, on the first device: how many experts these read, and how many
- * their rows chose; cached_tokens: of the prompt, whose keys and values skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of a
- * round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a drafter that chooses among others took, as a sentence;
- * thresholds: the probability below which a draft was its round's last, round by round; attention_cosine: mean cosine of the residual
- * stream before and after each attention sublayer over the last prompt, layer by layer, where the drafter measures it. */
+ * "accepted"}], "experts": {"layers", "distinct", "choices"}, "skipped_sublayers", "sublayers", "skip_set", "refreshes", "refreshed_sets",
+ * "chosen", "lossy", "early": {...}, "thresholds", "attention_cosine", "seconds": {"prompt", "generation", "draft", "verify", "round",
+ * "refresh", "host", "device", "remote": of "device", in which passes were at the devices of other layers, "pipelined": of that, in which
+ * drafts were made that were used}}. experts: sums over the layers with experts of passes that chose tokens, on the first device: how many
+ * experts these read, and how many their rows chose; cached_tokens: of the prompt, whose keys and values skipstone_engine_params.prefixes
+ * found; by_position: the 1st, 2nd, ... draft of a round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a
+ * drafter that chooses among others took, as a sentence; thresholds: the probability below which a draft was its round's last, round by
+ * round; attention_cosine: mean cosine of the residual stream before and after each attention sublayer over the last prompt, layer by
+ * layer, where the drafter measures it. */
 SKIPSTONE_API skipstone_status skipstone_session_report(const skipstone_session* session, char** json);
 
 #ifdef __cplusplus

@@ -77,7 +77,8 @@ void time(Executor& sequence, TimedPass& pass, std::uint32_t position, bool warm
   const PassResults& results = sequence.results();
   pass.sample.wall.push_back(wall);
   pass.sample.device.push_back(results.device_microseconds.value_or(wall));
-  if (results.experts.layers > 0) pass.sample.experts = static_cast<double>(results.experts.distinct) / static_cast<double>(results.experts.layers);
+  if (results.experts.layers > 0)
+    pass.sample.experts = static_cast<double>(results.experts.distinct) / static_cast<double>(results.experts.layers);
 }
 
 std::uint32_t position_in(std::uint32_t context) { return std::min(512u, context / 2); }

@@ -15,14 +15,14 @@ class Executor;
 
 /// Microseconds of passes with one number of rows, at one length of text. All rows have one token, but those of `varied`.
 struct MeasuredPasses {
-  double full = 0;          ///< all layers, argmax of every row
-  double no_output = 0;     ///< all layers, no output
-  double no_attention = 0;  ///< all MLP sublayers alone, no output
-  double no_mlp = 0;        ///< all attention sublayers alone, no output
-  double round_trip = 0;    ///< of `full`, from submitting it to reading its result on the host; at least `full`
-  double local = 0;         ///< the round trip of a pass over the local layers alone, argmax of every row; 0 where all layers are local
-  double varied = 0;        ///< as `full`, with another token in each row; 0 where no layer has experts
-  double experts = 0;       ///< that a layer which has some read in the full pass, on average; 0 where none has
+  double full = 0;            ///< all layers, argmax of every row
+  double no_output = 0;       ///< all layers, no output
+  double no_attention = 0;    ///< all MLP sublayers alone, no output
+  double no_mlp = 0;          ///< all attention sublayers alone, no output
+  double round_trip = 0;      ///< of `full`, from submitting it to reading its result on the host; at least `full`
+  double local = 0;           ///< the round trip of a pass over the local layers alone, argmax of every row; 0 where all layers are local
+  double varied = 0;          ///< as `full`, with another token in each row; 0 where no layer has experts
+  double experts = 0;         ///< that a layer which has some read in the full pass, on average; 0 where none has
   double varied_experts = 0;  ///< the same of `varied`
 };
 

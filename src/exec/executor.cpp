@@ -6,6 +6,16 @@
 #include "base/status.h"
 
 namespace skipstone::exec {
+namespace {
+
+/// Verification and plain decoding, not prompts, and not drafts by a part of the model.
+bool chooses_tokens(const PassSpec& spec, std::uint32_t layers) {
+  const LayerPlan& plan = spec.layers;
+  const bool whole = plan.end == layers && plan.experts == 0 && plan.skip_attention.none() && plan.skip_mlp.none();
+  return whole && !spec.prompt && !spec.window && spec.output != Output::none;
+}
+
+}  // namespace
 
 bool HiddenStatesReservation::acquire(bool wait) {
   if (!shared_) return true;
@@ -27,17 +37,6 @@ void Executor::run_alone(const std::function<void(Runner&)>& work) {
   if (!own_runner_) own_runner_ = worker_.new_runner();
   work(*own_runner_);
 }
-
-namespace {
-
-/// Verification and plain decoding, not prompts, and not drafts by a part of the model.
-bool chooses_tokens(const PassSpec& spec, std::uint32_t layers) {
-  const LayerPlan& plan = spec.layers;
-  const bool whole = plan.end == layers && plan.experts == 0 && plan.skip_attention.none() && plan.skip_mlp.none();
-  return whole && !spec.prompt && !spec.window && spec.output != Output::none;
-}
-
-}  // namespace
 
 void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile) {
   const auto count = static_cast<std::uint32_t>(rows.tokens.size());

@@ -25,8 +25,8 @@ constexpr double untried_acceptance = 0.8;
 /// A plan arm that is not used forgets this share of a round's worth each round.
 constexpr double idle_fade = 0.1;
 
-/// Where no costs were measured: a layer's MLP twice its attention, the output as three layers, and 6 % more for every row. Experts, of which
-/// a row has `experts_used`, cost as much for every one that is read.
+/// Where no costs were measured: a layer's MLP twice its attention, the output as three layers, and 6 % more for every row. Experts, of
+/// which a row has `experts_used`, cost as much for every one that is read.
 RoundCosts guessed_costs(std::uint32_t experts_used) {
   RoundCosts costs;
   for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {

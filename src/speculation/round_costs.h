@@ -29,8 +29,8 @@ double overlap_of_experts(double used, double distinct, double rows);
 /// By row bucket; a pass of fewer rows costs what the next bucket does, but for the experts that its rows choose.
 class RoundCosts {
  public:
-  /// Overlap of experts where none was seen: more than is likely, since only a trial shows it. Rows that choose 8 of 128 experts without any
-  /// preference have 0.06.
+  /// Overlap of experts where none was seen: more than is likely, since only a trial shows it. Rows that choose 8 of 128 experts without
+  /// any preference have 0.06.
   static constexpr double untried_overlap = 0.5;
 
   void add(std::uint32_t bucket, const PassCost& cost) { buckets_[bucket] = cost; }

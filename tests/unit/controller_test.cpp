@@ -113,8 +113,8 @@ TEST(Controller, MembersThatDoNotFitAreLeftOutWhereNobodyAskedForThem) {
   EXPECT_THROW(strict.attach(untrained), Error);
 }
 
-/// Rows cost next to nothing, but each expert that a layer reads costs an eighth of a row's feed-forward network. Measured with one token in
-/// all rows, which share their eight experts, and so without any of this.
+/// Rows cost next to nothing, but each expert that a layer reads costs an eighth of a row's feed-forward network. Measured with one token
+/// in all rows, which share their eight experts, and so without any of this.
 RoundCosts costs_of_experts() {
   RoundCosts all;
   for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {

@@ -130,7 +130,8 @@ class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe 
     ++verifications;
     if (experts_used == 0) return;
     const double distinct = distinct_experts(experts_used, overlap, tree.rows());
-    experts_ += {layers_, static_cast<std::uint64_t>(std::llround(layers_ * distinct)), std::uint64_t{layers_} * experts_used * tree.rows()};
+    experts_ +=
+        {layers_, static_cast<std::uint64_t>(std::llround(layers_ * distinct)), std::uint64_t{layers_} * experts_used * tree.rows()};
   }
 
   void commit(std::span<const std::uint32_t> path) override {

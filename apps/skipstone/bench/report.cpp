@@ -55,9 +55,9 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
                  {"prompt_tokens", run.stats.prompt_tokens},
                  {"tokens", run.stats.generated_tokens},
                  {"timed_tokens", timed_tokens(run.stats)}};
-  for (const char* name :
-       {"prompt_seconds", "generation_seconds", "draft_seconds", "verify_seconds", "round_seconds", "host_seconds", "remote_seconds",
-        "pipelined_drafts", "rounds", "drafted", "accepted", "by_position", "by_strategy", "experts", "skipped_sublayers", "sublayers", "skip_set"}) {
+  for (const char* name : {"prompt_seconds", "generation_seconds", "draft_seconds", "verify_seconds", "round_seconds", "host_seconds",
+                           "remote_seconds", "pipelined_drafts", "rounds", "drafted", "accepted", "by_position", "by_strategy", "experts",
+                           "skipped_sublayers", "sublayers", "skip_set"}) {
     record[name] = statistics.at(name);
   }
   record["chosen"] = run.stats.chosen.empty() ? Json(nullptr) : Json(run.stats.chosen);

@@ -37,7 +37,7 @@ RoundCosts costs_from(const Json& all) {
   RoundCosts costs;
   for (const Json& cost : all) {
     PassCost pass{cost.at("attention"), cost.at("mlp"), cost.at("rest")};
-    pass.expert = cost.value("expert", 0.0);  // journals of models without experts may lack both
+    pass.expert = cost.value("expert", 0.0);  // older journals lack both
     pass.experts = cost.value("experts", 0.0);
     costs.add(cost.at("rows"), pass);
   }
