@@ -241,6 +241,7 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
   const std::vector<std::uint32_t> buckets = buckets_of(sequence.model().shape.context);
   const TimedPasses timed(sequence);
   std::vector<std::vector<TimedPass>> passes;
+  passes.reserve(buckets.size());
   for (const std::uint32_t bucket : buckets) passes.push_back(passes_of(sequence, layers, bucket));
   const Stopwatch watch;
   for (std::uint32_t round = 0; round <= least_rounds || (round <= most_rounds && watch.seconds() < enough_seconds); ++round) {

@@ -73,28 +73,19 @@ TEST(CostTable, NoiseMakesNoNegativeCosts) {
 
 // Four rows of one token read two experts a layer, of different tokens seven.
 TEST(CostTable, ExpertsCostWhatRowsOfDifferentTokensTakeMore) {
-  CostTable costs = table();
-  costs.add(4, {.full = 500,
-                .no_output = 420,
-                .no_attention = 260,
-                .no_mlp = 180,
-                .round_trip = 500,
-                .varied = 600,
-                .experts = 2,
-                .varied_experts = 7});
-  const CostTable::Parts parts = costs.parts(4).value();
-  EXPECT_DOUBLE_EQ(parts.expert, 100.0 / 5 / 4);
-  EXPECT_DOUBLE_EQ(parts.experts, 2);
-  EXPECT_DOUBLE_EQ(costs.parts(1).value().expert, 0);
-  costs.add(4, {.full = 500,
-                .no_output = 420,
-                .no_attention = 260,
-                .no_mlp = 180,
-                .round_trip = 500,
-                .varied = 600,
-                .experts = 2,
-                .varied_experts = 2.1});
-  EXPECT_DOUBLE_EQ(costs.parts(4).value().expert, 0) << "next to no more experts: a difference says nothing";
+  const auto parts_with = [](double varied_experts) {
+    CostTable costs = table();
+    MeasuredPasses passes = costs.measured().at(4);
+    passes.varied = 600;
+    passes.experts = 2;
+    passes.varied_experts = varied_experts;
+    costs.add(4, passes);
+    EXPECT_DOUBLE_EQ(costs.parts(1).value().expert, 0);
+    return costs.parts(4).value();
+  };
+  EXPECT_DOUBLE_EQ(parts_with(7).expert, 100.0 / 5 / 4);
+  EXPECT_DOUBLE_EQ(parts_with(7).experts, 2);
+  EXPECT_DOUBLE_EQ(parts_with(2.1).expert, 0) << "next to no more experts: a difference says nothing";
 }
 
 // Half of the layers are remote: what the local ones, the output and the host do not explain are transfers.
