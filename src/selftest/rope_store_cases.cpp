@@ -209,11 +209,11 @@ void add_latents(std::vector<Case>& cases, Depth depth) {
   AttentionShape a{.heads = 3, .kv_heads = 1, .head_dim = 96, .rope_dim = 32, .context = 75, .latent_query = 48};
   add_shape({a, 60, 5});
   for (const KvFormat format : {KvFormat::q8_0, KvFormat::q5_1, KvFormat::f32}) {
-    if (depth == Depth::quick) return;
     a.kv_format = format;
     add_shape({a, 30, 9, branching(9)});
-    add_shape({a, 11, 33});
+    if (depth == Depth::full) add_shape({a, 11, 33});
   }
+  if (depth == Depth::quick) return;
   a = {.heads = 5, .kv_heads = 1, .head_dim = 576, .rope_dim = 64, .context = 40, .latent_query = 192};
   add_shape({a, 20, 2});
   a = {.heads = 2, .kv_heads = 1, .head_dim = 48, .rope_dim = 16, .context = 40, .latent_query = 36};  // padded strides

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "fixtures/http_client.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 

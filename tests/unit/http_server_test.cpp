@@ -1,7 +1,5 @@
 // The server's HTTP layer without a model: what memory is charged, which connections make room, and what becomes of exceptions. Also under
 // the sanitizers.
-#include "serve/http_server.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "http_server_fixture.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 namespace {

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "serve/http_head.h"
+#include "serve/http/head.h"
 
 namespace cli::serve {
 namespace {

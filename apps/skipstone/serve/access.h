@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 

@@ -10,7 +10,7 @@
 #include "json/json_fwd.h"
 #include "serve/api_error.h"
 #include "serve/generation_request.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 

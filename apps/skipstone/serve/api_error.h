@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "json/json_fwd.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "serve/generation_request.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "results/statistics.h"
-#include "serve/memory_budget.h"
+#include "serve/http/memory_budget.h"
 
 namespace cli::serve {
 

@@ -17,7 +17,7 @@
 #include "serve/cancellation.h"
 #include "serve/generation.h"
 #include "serve/generation_request.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 #include "serve/job_queue.h"
 #include "serve/metrics.h"
 #include "serve/model_store.h"

@@ -1,4 +1,4 @@
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/platform/system.h"
-#include "serve/http_connection.h"
+#include "serve/http/connection.h"
 
 namespace cli::serve {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "serve/http_connection.h"
+#include "serve/http/connection.h"
 
 namespace cli::serve {
 

@@ -1,4 +1,4 @@
-#include "serve/memory_budget.h"
+#include "serve/http/memory_budget.h"
 
 namespace cli::serve {
 

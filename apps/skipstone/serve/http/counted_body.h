@@ -13,7 +13,7 @@
 #include <limits>
 #include <string>
 
-#include "serve/memory_budget.h"
+#include "serve/http/memory_budget.h"
 
 namespace cli::serve {
 

@@ -1,4 +1,4 @@
-#include "serve/http_head.h"
+#include "serve/http/head.h"
 
 #include <algorithm>
 #include <boost/beast/core/string.hpp>

@@ -1,4 +1,4 @@
-#include "serve/http_connection.h"
+#include "serve/http/connection.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -9,8 +9,8 @@
 #include <iterator>
 #include <new>
 
-#include "serve/http_answer.h"
-#include "serve/http_head.h"
+#include "serve/http/answer.h"
+#include "serve/http/head.h"
 
 namespace cli::serve {
 namespace {

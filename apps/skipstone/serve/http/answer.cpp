@@ -1,4 +1,4 @@
-#include "serve/http_answer.h"
+#include "serve/http/answer.h"
 
 #include <fmt/format.h>
 

@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "serve/counted_body.h"
-#include "serve/http_server.h"
+#include "serve/http/counted_body.h"
+#include "serve/http/server.h"
 
 namespace cli::serve {
 
