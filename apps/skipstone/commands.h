@@ -24,6 +24,7 @@ void add_tune(CLI::App& app, ExitCode& code);
 void add_tune_device(CLI::App& app, ExitCode& code);
 void add_report(CLI::App& app, ExitCode& code);
 void add_compare(CLI::App& app, ExitCode& code);
+void add_help(CLI::App& app, ExitCode& code);
 
 /// Prints the output of `devices`, also for --list-devices.
 void print_devices(const char* wanted, bool json);

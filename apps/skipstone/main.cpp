@@ -14,6 +14,8 @@
 #include "base/platform/system.h"
 #include "base/status.h"
 #include "commands.h"
+#include "help/formatter.h"
+#include "help/mistakes.h"
 #include "job/job.h"
 #include "options/environment.h"
 #include "skipstone/skipstone.hpp"
@@ -23,30 +25,11 @@ namespace {
 
 using cli::ExitCode;
 
-/// A help formatter with wide columns and the environment variable in brackets at the end of an option's line.
-class Formatter : public CLI::Formatter {
- public:
-  Formatter() { column_width(34); }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    std::string text;
-    if (option->get_type_size() != 0) {
-      text += " " + option->get_type_name();
-      if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
-    }
-    return text + (option->get_required() ? " (required)" : "");
-  }
-
-  std::string make_option_desc(const CLI::Option* option) const override {
-    const std::string name = cli::environment::name_of(option);
-    return option->get_description() + (name.empty() ? "" : " [" + name + "]");
-  }
-};
-
-/// Arguments in CLI11's order, last first. llama-bench's -pg has more letters than CLI11 allows after one dash.
+/// Arguments in CLI11's order, last first. llama-bench's -pg and llama.cpp's -ngl have more letters than CLI11 allows after one dash.
 std::vector<std::string> for_parser(std::vector<std::string> arguments) {
   if (!arguments.empty()) arguments.erase(arguments.begin());
   if (!arguments.empty() && arguments.front() == "bench") std::ranges::replace(arguments, "-pg", "--pg");
+  std::ranges::replace(arguments, "-ngl", "--n-gpu-layers");
   std::ranges::reverse(arguments);
   return arguments;
 }
@@ -60,8 +43,11 @@ int parse_and_run(CLI::App& app, const std::vector<std::string>& arguments, bool
     cli::Output(false).write(text.str());
     return result;
   } catch (const CLI::ParseError& error) {
-    cli::print_error(error.what());
-    cli::note("'skipstone --help' and 'skipstone COMMAND --help' show what there is.");
+    std::vector<std::string> in_order = for_parser(arguments);
+    std::ranges::reverse(in_order);
+    const cli::Mistake mistake = cli::explain_mistake(app, in_order, error.what());
+    cli::print_error(mistake.sentence);
+    cli::note("{}", mistake.usage);
     return static_cast<int>(ExitCode::usage);
   }
   if (list_devices) {
@@ -94,11 +80,12 @@ void add_commands(CLI::App& app, bool& list_devices, ExitCode& code) {
   cli::add_tune_device(app, code);
   cli::add_report(app, code);
   cli::add_compare(app, code);
+  cli::add_help(app, code);
 }
 
 int run_program(const std::vector<std::string>& arguments) {
   CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
-  app.formatter(std::make_shared<Formatter>());
+  app.formatter(std::make_shared<cli::HelpFormatter>(cli::help_width()));
   bool list_devices = false;
   ExitCode code = ExitCode::ok;
   add_commands(app, list_devices, code);

@@ -81,7 +81,7 @@ TEST_F(BadInput, Options) {
   expect({"bench", "-m", model(), "--preset", "ngrammys-fig2"}, 2, "--prompts FILE");
   expect_run({"--draft", "recycle:k=0"}, 2, "drafter recycle: k=0 has to be a whole number from 1 to 8");
   expect({"run", "-m", model(), "-p", "Hello", "-n", "-7"}, 2, "-7");
-  expect({"inspect"}, 2, "FILE");
+  expect({"inspect", "--tensors", "--nonsense"}, 2, "skipstone inspect has no option '--nonsense'");
   expect({"inspect", model(), "--kv", "q8_0"}, 2, "blocks of 32 dimensions");
   expect({"dance"}, 2, "dance");
 }
@@ -151,8 +151,8 @@ TEST_F(BadInput, Prompts) {
   expect({"run", "-m", model(), "-p", ""}, 2, "empty");
   expect({"run", "-m", model(), "-p", "a", "-f", "b"}, 2, "two prompts");
   expect({"run", "-m", model(), "a", "-f", "b"}, 2, "two prompts");
-  expect({"run", "-m", model(), "a", "-p", "b"}, 2, "--prompt");
-  expect({"run", "-m", model(), "a", "b"}, 2, "not expected: b");
+  expect({"run", "-m", model(), "a", "-p", "b"}, 2, "there is more than one prompt");
+  expect({"run", "-m", model(), "a", "b"}, 2, "put the words of one into quotes");
   expect({"run", "-m", model(), "-f", folder_.file("nothing.txt")}, 2, "nothing.txt");
   expect({"run", "-m", model(), "-f", fixtures::text_of(folder_.path())}, 2, "cannot be read");
   expect(Command{{"run", "-m", model(), "-f", "-"}, "\xFF\xFE"}, 2, "UTF-8");

@@ -53,7 +53,7 @@ TEST_F(Cli, EveryHelpHasAnExampleAndTheExitCodes) {
   }
   const std::string help = run({"run", "--help"}).out;
   for (const char* part : {"--temp", "--top-k", "--min-p", "--repeat-penalty", "--seed", "--ctx", "--kv", "--draft", "--color",
-                           "SKIPSTONE_TEMP", "0 is greedy", "asd:c=0.985", "cs=0, rule1=0, rule2=0: without one of its rules"}) {
+                           "SKIPSTONE_TEMP", "0 is greedy"}) {
     EXPECT_TRUE(contains(help, part)) << part;
   }
 }

@@ -61,9 +61,10 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
                                    ->group(group);
   CLI::Option* const draft =
       command
-          .add_option("--draft", o.drafters,
-                      "Drafters, NAME[:key=value,...] each, see below: a list separated by commas or blanks, or --draft several\n"
-                      "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
+          .add_option(
+              "--draft", o.drafters,
+              "Drafters, NAME[:key=value,...] each (`skipstone help drafters`): a list separated by commas or blanks, or --draft several\n"
+              "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
           ->envname("SKIPSTONE_DRAFT")
           ->allow_extra_args(false)
           ->type_name("LIST")
@@ -152,7 +153,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
       "each\n"
       "depth of -d. Tests are run in turn, so that what slows the machine down meets all of them. `bandwidth` is what a token reads of\n"
       "weights and KV cache by its time, as a share of what the device copies.\n\n" +
-      drafters_help() +
+      drafters_note() +
       "\nPrompts: .jsonl has one on each line, a JSON string or an object with \"prompt\" (HumanEval), \"question\" (GSM8K), \"turns\"\n"
       "(MT-bench, the first one) or \"text\"; .txt is one prompt. Both may be compressed (.gz). They are continued as they are, without\n"
       "a chat template.\n\n"

@@ -88,13 +88,13 @@ void add_chat(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("chat", "Talk to a model");
   const auto options = std::make_shared<Options>();
   Options& o = *options;
-  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+  command->add_option("-m,--model,MODEL", o.model, "Model file (GGUF); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
-  add_number(*command, "-n,--predict", o.max_tokens, "Most tokens of an answer; -1: until it ends or the context is full")
+  add_number(*command, "-n,--predict,--n-predict", o.max_tokens, "Most tokens of an answer; -1: until it ends or the context is full")
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
-  command->add_option("--draft", o.draft, "How to draft: NAME[:key=value,...], see below")
+  command->add_option("--draft", o.draft, "How to draft: NAME[:key=value,...], see `skipstone help drafters`")
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
@@ -106,7 +106,7 @@ void add_chat(CLI::App& app, ExitCode& code) {
   add_verify_option(*command, o.sampling);
   o.given = add_sampling_options(*command, o.sampling);
   command->footer(
-      drafters_help() +
+      drafters_note() +
       "\nAnswers go to standard output, all else to standard error. Where standard input is no terminal each of its lines is a message\n"
       "or a command.\n\nExample:\n  skipstone chat -m model.gguf --system \"Answer in one sentence.\"\n\n" +
       exit_code_help);

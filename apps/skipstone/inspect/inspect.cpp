@@ -165,7 +165,9 @@ void add_inspect(CLI::App& app, ExitCode& code) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device but for --cosine");
   const auto options = std::make_shared<InspectOptions>();
-  command->add_option("FILE", options->file, "A GGUF file")->required();
+  command->add_option("-m,--model,MODEL", options->file, "Model file (GGUF); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
   CLI::Option* const tensors = command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
   command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
   CLI::Option* const cosine =
@@ -193,7 +195,7 @@ void add_inspect(CLI::App& app, ExitCode& code) {
                               "  skipstone inspect --cosine model.gguf --prompts HumanEval.jsonl.gz --limit 40 -o layers.svg\n\n") +
                   exit_code_help);
   command->callback([options, of_cosine, &code] {
-    options->file = model_file(options->file);
+    options->file = model_path(options->file);
     if (options->cosine) {
       if (options->tensors) fail(ExitCode::usage, "--tensors lists the file, --cosine runs the model; take one of them");
       print_cosines(options->file, options->engine, options->cosines, options->json);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "commands.h"
+#include "help/formatter.h"
 #include "json/json.h"
 #include "options/environment.h"
 #include "skipstone/skipstone.hpp"
@@ -27,8 +28,10 @@ Json describe_option(const CLI::Option& option) {
 
 Json describe_command(const CLI::App& command) {
   Json options = Json::array();
-  for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_group().empty()) options.push_back(describe_option(*option));
+  for (const bool advanced : {false, true}) {  // in the order of --help
+    for (const CLI::Option* option : command.get_options()) {
+      if (!option->get_group().empty() && (option->get_group() == advanced_group) == advanced) options.push_back(describe_option(*option));
+    }
   }
   const CLI::App* parent = command.get_parent();
   const std::string name = (parent == nullptr ? "" : parent->get_name() + " ") + command.get_name();

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
+#include <string>
 #include <system_error>
 #include <vector>
 
 #include "base/platform/files.h"
 #include "base/platform/system.h"
+#include "help/formatter.h"
 #include "json/json.h"
 #include "options/number_option.h"
 #include "pull/pull.h"
@@ -73,15 +76,18 @@ void add_kv_options(CLI::App& command, EngineOptions& options) {
       ->envname("SKIPSTONE_KV")
       ->capture_default_str()
       ->check(CLI::IsMember(names))
-      ->type_name("TYPE");
+      ->type_name("TYPE")
+      ->group(advanced_group);
   command.add_option("--kv-k,--cache-type-k", options.kv_k, "The same of keys alone; default: as --kv")
       ->envname("SKIPSTONE_KV_K")
       ->check(CLI::IsMember(names))
-      ->type_name("TYPE");
+      ->type_name("TYPE")
+      ->group(advanced_group);
   command.add_option("--kv-v,--cache-type-v", options.kv_v, "The same of values alone; default: as --kv")
       ->envname("SKIPSTONE_KV_V")
       ->check(CLI::IsMember(names))
-      ->type_name("TYPE");
+      ->type_name("TYPE")
+      ->group(advanced_group);
 }
 
 std::int32_t kv_type(const std::string& name) {
@@ -112,7 +118,8 @@ void add_pre_option(CLI::App& command, std::string& pre) {
       .add_option("--pre", pre,
                   "How a byte-level BPE tokenizer cuts words, if the file names no rule or a wrong one; \"help\" lists the names")
       ->envname("SKIPSTONE_PRE")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->group(advanced_group);
 }
 
 void add_device_option(CLI::App& command, EngineOptions& options) {
@@ -130,14 +137,34 @@ void add_devices_option(CLI::App& command, EngineOptions& options) {
           "the first")
       ->envname("SKIPSTONE_DEVICES")
       ->excludes(options.device_option)
-      ->type_name("DEVICE[:LAYERS],...");
+      ->type_name("DEVICE[:LAYERS],...")
+      ->group(advanced_group);
 }
+
+namespace {
+
+/// Options of llama.cpp that ask for what happens anyway: commands that were written for it run, and are told so once.
+void add_llama_options(CLI::App& command) {
+  const auto add = [&](const char* names, const char* text) {
+    const auto explain = [text](const std::string&) {
+      static std::set<std::string> explained;  // arguments are parsed twice (environment::resolve)
+      if (explained.insert(text).second) note("note: {}", text);
+    };
+    command.add_option_function<std::string>(names, explain, text)->type_name("N")->group(advanced_group);
+  };
+  add("--n-gpu-layers,--gpu-layers",
+      "As llama.cpp's -ngl, not needed: every layer runs on the device; --device chooses it, --devices shares layers among several");
+  add("-t,--threads", "As in llama.cpp, not needed: the device does the work, and a CPU's driver takes every core");
+}
+
+}  // namespace
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command.add_option("--mtp-file", options.mtp_file, "A second GGUF file with the model's head for multi-token prediction")
       ->envname("SKIPSTONE_MTP_FILE")
-      ->type_name("FILE");
-  add_number(command, "--ctx,--context", options.context,
+      ->type_name("FILE")
+      ->group(advanced_group);
+  add_number(command, "-c,--ctx,--context,--ctx-size", options.context,
              "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
@@ -150,18 +177,22 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->envname("SKIPSTONE_MATH")
       ->capture_default_str()
       ->check(CLI::IsMember({"f32", "matrix", "auto"}))
-      ->type_name("MATH");
+      ->type_name("MATH")
+      ->group(advanced_group);
   add_pre_option(command, options.pre);
   add_device_option(command, options);
   add_devices_option(command, options);
   add_number(command, "--transfer-ms", options.transfer_milliseconds,
              "For measurements: rows take so much longer from each of --devices to the next")
       ->check(CLI::Validator(no_delay, ""))
-      ->type_name("MS");
+      ->type_name("MS")
+      ->group(advanced_group);
   command
       .add_flag("--no-tune", options.no_tune,
                 "Kernels as the built-in table has them, not as measured on this device; the text is the same")
-      ->envname("SKIPSTONE_NO_TUNE");
+      ->envname("SKIPSTONE_NO_TUNE")
+      ->group(advanced_group);
+  add_llama_options(command);
 }
 
 void throw_load_failure(const skipstone::error& error, const skipstone_engine_params& params) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/platform/files.h"
+#include "help/formatter.h"
 #include "options/number_option.h"
 #include "prompts/prompts.h"
 #include "terminal/exit_code.h"
@@ -13,10 +14,16 @@ namespace cli {
 std::string drafters_help() {
   std::string text = "Drafters:\n";
   for (const skipstone_drafter_info& info : skipstone::drafters()) {
-    text += fmt::format("  {:<11}{}\n", info.name, info.summary);
-    if (*info.options != '\0') text += fmt::format("             {}:{}\n", info.name, info.options);
+    text += fmt::format("  {:<12}{}\n", info.name, info.summary);
+    if (*info.options != '\0') text += fmt::format("              {}:{}\n", info.name, info.options);
   }
   return text + "A+B: A, and B in the rounds in which A has nothing good, as suffix:min=3+asd:k=4.\n";
+}
+
+std::string drafters_note() {
+  std::string names;
+  for (const skipstone_drafter_info& info : skipstone::drafters()) names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
+  return fmt::format("Drafters: {}; `skipstone help drafters` explains them and their options.\n", names);
 }
 
 void DraftOptions::give_to(skipstone_session_params& params) {
@@ -30,9 +37,11 @@ void DraftOptions::give_to(skipstone_session_params& params) {
 void add_draft_options(CLI::App& command, DraftOptions& options) {
   command.add_option("--draft-corpus", options.corpus, "Text files that drafter suffix looks drafts up in, beside the text itself")
       ->envname("SKIPSTONE_DRAFT_CORPUS")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group(advanced_group);
   command.add_flag("--draft-optional", options.optional, "Go on without a drafter that cannot be used, with a warning")
-      ->envname("SKIPSTONE_DRAFT_OPTIONAL");
+      ->envname("SKIPSTONE_DRAFT_OPTIONAL")
+      ->group(advanced_group);
 }
 
 skipstone::Session make_session(const skipstone::Engine& engine, const skipstone_session_params& params) {
@@ -79,7 +88,8 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
       ->envname("SKIPSTONE_ROUNDS")
       ->default_str("auto")
       ->check(CLI::IsMember({"auto", "host", "device"}))
-      ->type_name("WAY");
+      ->type_name("WAY")
+      ->group(advanced_group);
   command
       .add_option_function<std::string>(
           "--pipeline-drafts",
@@ -91,7 +101,8 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
       ->envname("SKIPSTONE_PIPELINE_DRAFTS")
       ->default_str("auto")
       ->check(CLI::IsMember({"auto", "on", "off"}))
-      ->type_name("SWITCH");
+      ->type_name("SWITCH")
+      ->group(advanced_group);
 }
 
 void add_verify_option(CLI::App& command, skipstone_session_params& params) {
@@ -106,7 +117,7 @@ void add_verify_option(CLI::App& command, skipstone_session_params& params) {
       ->default_str("coupled")
       ->check(CLI::IsMember({"coupled", "rejection"}))
       ->type_name("WAY")
-      ->group("Sampling");
+      ->group(advanced_group);
 }
 
 std::vector<CLI::Option*> add_chat_options(CLI::App& command, ChatOptions& options) {

@@ -48,6 +48,8 @@ skipstone::Session make_session(const skipstone::Engine& engine, const skipstone
 
 /// The list of --draft values, for the end of a --help.
 std::string drafters_help();
+/// Their names in a sentence that says where to read on.
+std::string drafters_note();
 
 /// The options of conversations.
 struct ChatOptions {

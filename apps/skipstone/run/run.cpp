@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/escape.h"
 #include "commands.h"
+#include "help/formatter.h"
 #include "json/json.h"
 #include "options/engine_options.h"
 #include "options/environment.h"
@@ -57,6 +59,10 @@ RunPrompt choose_prompt(const RunOptions& options) {
   if (as_tokens) return {{}, read_prompt_tokens(options.prompt_tokens)};
   if (!given && !in_file) fail(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
   std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
+  if (!in_file && prompt.ends_with(".gguf") && skipstone::platform::is_there(prompt)) {
+    const std::string name = skipstone::shortened(prompt);
+    fail(ExitCode::usage, "{} is a model file and no text to continue; run it with -m {} -p TEXT", name, name);
+  }
   if (prompt.empty()) fail(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
   return {std::move(prompt), {}};
 }
@@ -262,29 +268,30 @@ void add_run(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("run", "Continue a prompt");
   const auto options = std::make_shared<RunOptions>();
   RunOptions& o = *options;
-  command
-      ->add_option("-m,--model", o.model,
-                   std::string("Model file (GGUF) of a family that runs (") + skipstone_architectures() + "); default: the bundled model")
+  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
   add_prompt_options(*command, o);
-  add_number(*command, "-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
+  add_number(*command, "-n,--predict,--n-predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
   command
       ->add_flag_callback(
           "--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Continue after tokens that end a text, as if they were others")
-      ->envname("SKIPSTONE_IGNORE_END");
+      ->envname("SKIPSTONE_IGNORE_END")
+      ->group(advanced_group);
   command
-      ->add_option("--draft", o.draft,
-                   "How to draft: NAME[:key=value,...], see below; the text is the same with all of them that are not lossy")
+      ->add_option(
+          "--draft", o.draft,
+          "How to draft: NAME[:key=value,...], see `skipstone help drafters`; the text is the same with all of them that are not lossy")
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
   o.online_option = add_number(*command, "--online", o.online,
                                "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
                         ->envname("SKIPSTONE_ONLINE")
-                        ->capture_default_str();
+                        ->capture_default_str()
+                        ->group(advanced_group);
   add_stop_option(*command, o.stop);
   o.chat_option =
       command->add_flag("--chat", o.one_turn, "The text is a message: its answer, by the model's chat template, is written alone")
@@ -299,9 +306,12 @@ void add_run(CLI::App& app, ExitCode& code) {
   o.given = add_sampling_options(*command, o.sampling);
   CLI::Option* const colour = add_output_options(*command, o);
   command->footer(
-      drafters_help() +
-      "\nThe prompt and its continuation go to standard output as they are made, everything else to standard error. Every option can\n"
+      drafters_note() +
+      "\nThe prompt and its continuation go to standard output as they are made, everything else to standard error. Every option can "
       "be set by the environment variable beside it; the command line wins.\n\n"
+      "Families of models that run: " +
+      skipstone_architectures() +
+      ".\n\n"
       "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
       exit_code_help);
   command->callback([options, colour, &code] {  // no look-up by name here: CLI11 ends the program if that runs out of memory

@@ -248,7 +248,7 @@ void add_serve(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<ServeOptions>();
   ServeOptions& o = *options;
   CLI::App* command = app.add_subcommand("serve", "Answer OpenAI's API over HTTP, with a chat page");
-  command->add_option("-m,--model", o.models, "GGUF file; may be given more than once; default: the bundled model")
+  command->add_option("-m,--model,MODEL", o.models, "GGUF file; may be given more than once; default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -285,7 +285,7 @@ void add_serve(CLI::App& app, ExitCode& code) {
   // A request has its own or a random seed. Not get_option(): it must not throw, and copies the name.
   command->remove_option(command->get_options([](const CLI::Option* option) { return option->check_lname("seed"); }).front());
   command->footer(
-      drafters_help() +
+      drafters_note() +
       "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"
       "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n\n" +
       exit_code_help);

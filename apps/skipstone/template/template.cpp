@@ -114,7 +114,7 @@ void run_template(const TemplateOptions& options) {
 void add_template(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("template", "Show what a model would see of a conversation; needs no device");
   const auto options = std::make_shared<TemplateOptions>();
-  CLI::Option* const model = command->add_option("-m,--model", options->model, "A GGUF file; without it, the bundled model")
+  CLI::Option* const model = command->add_option("-m,--model,MODEL", options->model, "A GGUF file; without it, the bundled model")
                                  ->envname("SKIPSTONE_MODEL")
                                  ->type_name("FILE");
   add_pre_option(*command, options->pre);

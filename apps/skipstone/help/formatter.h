@@ -1,0 +1,44 @@
+// How --help looks: words wrapped to the terminal, what most users need first.
+#pragma once
+
+#include <CLI/Formatter.hpp>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace cli {
+
+/// The group of options that few users need: the last one of a command's help.
+inline constexpr const char* advanced_group = "Advanced";
+
+/// `text` in lines of at most `width` bytes, broken at blanks, or after commas within words that no line holds; the first line begins
+/// behind `used` bytes that stand there already, the others with `indent` blanks. No line end at the end.
+std::string wrap(std::string_view text, std::size_t width, std::size_t used, std::size_t indent);
+
+/// Paragraphs filled to `width`. Lines that begin with blanks stay lines of their own: tables, whose text continues under its column;
+/// commands to copy (skipstone, curl) are never broken.
+std::string wrap_notes(std::string_view text, std::size_t width);
+
+/// The width of standard output's terminal, from 40 to 120 columns; 80 where there is none.
+std::size_t help_width();
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::size_t width);
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App* app) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  /// Type and default of the value.
+  std::string make_option_opts(const CLI::Option* option) const override;
+  /// The text, and in brackets the environment variable.
+  std::string make_option_desc(const CLI::Option* option) const override;
+
+ private:
+  std::string row(const std::string& name, const std::string& text) const;
+  std::size_t width_;
+};
+
+}  // namespace cli
