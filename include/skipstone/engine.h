@@ -155,6 +155,7 @@ typedef struct skipstone_engine_info {
   uint64_t bytes_per_token;    /* of weights that a pass over one token reads: not the embedding's other rows and the experts not chosen */
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
   int32_t kv_type_v;           /* skipstone_kv_type of the cached values, likewise */
+  uint32_t context_trained;    /* tokens of the longest texts that the model was trained for; 0: the file does not say */
 } skipstone_engine_info;
 
 /* Totals over the engine's sessions: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},

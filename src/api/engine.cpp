@@ -209,6 +209,7 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.bytes_per_token = e.facts().bytes_per_token;
     filled.kv_bytes_per_token = e.memory().kv / e.memory().context;
     filled.kv_type_v = kv_type_of(e.memory().kv_format.v);
+    filled.context_trained = e.config().context_trained;
     api::give(filled, info);
   });
 }

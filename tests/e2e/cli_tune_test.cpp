@@ -82,6 +82,14 @@ TEST_F(CliTune, FindsAProfileThatRunTakesAndGoesOnFromItsState) {
   refused(tune("24"), 2, "state");
 }
 
+TEST_F(CliTune, TakesTheBundledPromptsByDefault) {
+  const Result result =
+      run({"tune", "-m", model(), "-o", profile(), "--iterations", "2", "-n", "8", "--ctx", "1024", "--no-baseline", "--json"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const std::string file = json::parse(result.out)["profile"]["found"]["prompts"]["file"];
+  EXPECT_TRUE(file.ends_with("code_editing.jsonl")) << file;
+}
+
 TEST_F(CliTune, KeepsWhatItHasFoundWhenItIsInterrupted) {
   Command command;
   command.arguments = {"tune", model(), "--prompts", prompts(), "-o", profile(), "--minutes", "5", "-n", "16", "--ctx", "128"};
@@ -89,6 +97,8 @@ TEST_F(CliTune, KeepsWhatItHasFoundWhenItIsInterrupted) {
   const Result stopped = run(command);
   EXPECT_EQ(stopped.code, 130) << stopped.error;
   EXPECT_NE(stopped.out.find("without real runs"), std::string::npos) << stopped.out;
+  EXPECT_NE(stopped.out.find("\n  skipstone run -m " + model() + " --draft skip:" + profile() + " -p TEXT\n"), std::string::npos)
+      << stopped.out;
   EXPECT_TRUE(json::parse(std::ifstream(profile()))["measured"].is_null());
   EXPECT_TRUE(std::filesystem::exists(folder_.file("found.state.json")));
   EXPECT_EQ(generate("skip:" + profile()).out, generate("none").out);

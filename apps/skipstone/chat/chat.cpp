@@ -68,6 +68,7 @@ ExitCode run_chat(Options& options) {
   interrupt::install();
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
+  warn_of_long_context(engine, options.engine);
   options.given.recommend(engine, options.sampling);
   chat::SessionAnswerer answerer(engine, chat_template, options.sampling, std::move(answer_limits));
   interrupt::install_for_conversation();

@@ -112,7 +112,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
   if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
   std::string text = make_description(app) + make_usage(app, std::move(name)) + make_positionals(app);
   std::vector<std::string> groups = app->get_groups();
-  std::ranges::stable_partition(groups, [](const std::string& group) { return group != advanced_group; });
+  std::stable_partition(groups.begin(), groups.end(), [](const std::string& group) { return group != advanced_group; });
   for (const std::string& group : groups) {
     const auto options =
         app->get_options([&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });

@@ -223,25 +223,46 @@ skipstone::Engine load_synthetic(const std::string& specification, const EngineO
   }
 }
 
+void warn_of_long_context(const skipstone::Engine& engine, const EngineOptions& options) {
+  const std::uint32_t trained = engine.info().context_trained;
+  if (trained == 0 || options.context <= trained) return;
+  note(
+      "warning: the context is {} tokens, and the model was trained for texts of {}: what comes after them may be nonsense (--ctx {} ends "
+      "before).",
+      options.context, trained, trained);
+}
+
 void check_validation(const skipstone::Engine& engine) {
   if (const auto messages = engine.info().validation_messages; messages > 0) {
     fail(ExitCode::failure, "the Vulkan validation layers had {} complaints; they are above", messages);
   }
 }
 
-std::string bundled_model() {
+namespace {
+
+/// The path of a file of the source tree's folder models, where the program or its installation has it; else "".
+std::string bundled_file(const char* name) {
   namespace platform = skipstone::platform;
   const fs::path here = platform::path_of(platform::program_folder());
   // "../../.." is the source tree seen from build/<preset>/bin.
   for (const char* folder : {".", "models", "../share/skipstone/models", "../../../models", "../../models"}) {
-    const fs::path candidate = here / folder / bundled_model_name;
+    const fs::path candidate = here / folder / name;
     std::error_code error;
     if (!here.empty() && fs::is_regular_file(candidate, error)) return platform::text_of(candidate.lexically_normal());
   }
+  return {};
+}
+
+}  // namespace
+
+std::string bundled_prompts() { return bundled_file("prompts/code_editing.jsonl"); }
+
+std::string bundled_model() {
+  if (std::string file = bundled_file(bundled_model_name); !file.empty()) return file;
   fail(ExitCode::bad_model,
        "no model is bundled with this program ({} was looked for around {}); name one with -m FILE "
        "or SKIPSTONE_MODEL",
-       bundled_model_name, platform::text_of(here));
+       bundled_model_name, skipstone::platform::program_folder());
 }
 
 std::string model_file(const std::string& given) { return given.starts_with(pull::scheme) ? pull::cached_or_fetched(given) : given; }

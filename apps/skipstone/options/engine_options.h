@@ -49,12 +49,17 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
 /// A synthetic model, "NAME:TYPE", likewise.
 skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options);
 
+/// Warns where --ctx is beyond the length that the model was trained for.
+void warn_of_long_context(const skipstone::Engine& engine, const EngineOptions& options);
+
 /// Throws Failure if the Vulkan validation layers reported errors.
 void check_validation(const skipstone::Engine& engine);
 
 /// The bundled model's path: next to the program, in the installation's data folder, or in the source tree that the program was
 /// built in. Throws Failure if it is in none of them.
 std::string bundled_model();
+/// The bundled prompts' path, likewise; "" if they are in none of these places.
+std::string bundled_prompts();
 
 /// The file itself, but for hf:OWNER/NAME:QUANT the one of the hub's cache, fetched where it is not there. Throws Failure.
 std::string model_file(const std::string& given);

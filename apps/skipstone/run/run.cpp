@@ -202,6 +202,7 @@ ExitCode run(RunOptions& options) {
   RunPrompt prompt = choose_prompt(options);
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
+  warn_of_long_context(engine, options.engine);
   if (options.one_turn) {
     options.given.recommend(engine, options.sampling);
     const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};

@@ -110,6 +110,7 @@ std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const serv
                                                  : SKIPSTONE_PREFIXES_EXACT;
   params.pool_tokens = options.cache_tokens;
   auto model = std::make_unique<serve::Model>(loading.engine(params), read_chat_template(options.chat_template), alias);
+  warn_of_long_context(model->engine, options.engine);
   if (model->vocabulary == 0) fail(ExitCode::bad_model, "the model has no vocabulary");
   model->sampling = options.server.defaults.sampling;
   options.given.recommend(model->engine, model->sampling);

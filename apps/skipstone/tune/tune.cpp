@@ -1,11 +1,15 @@
 // skipstone tune: searches the sublayers that drafts of a model skip.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/escape.h"
 #include "base/platform/files.h"
 #include "commands.h"
 #include "job/job.h"
@@ -84,7 +88,17 @@ std::string candidate_text(const Json& candidate) {
                      skipped == 0 ? "-" : std::to_string(skipped), candidate["draft"].get<std::string>());
 }
 
-std::string search_text(const Json& report, const std::string& path) {
+/// A word as shells of POSIX and PowerShell read it; others than plain ones in quotes.
+std::string in_shell(const std::string& word) {
+  const bool plain =
+      std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("/\\._-:+,=", c) != nullptr; });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : skipstone::escaped(word)) quoted.append(c == '\'' ? "'\\''" : std::string(1, c));
+  return quoted + "'";
+}
+
+std::string search_text(const Json& report, const std::string& model, const std::string& path) {
   std::string text;
   const Json& profile = report["profile"];
   for (const Json& strategy : report["strategies"]) {
@@ -100,12 +114,10 @@ std::string search_text(const Json& report, const std::string& path) {
   }
   const Json& measured = profile["measured"];
   text += fmt::format("\n{}: {}\n", path, profile["skip_set"].get<std::string>());
-  if (measured.is_null()) {
-    text += "the best set so far, without real runs; the same command continues from here\n";
-  } else if (measured["speedup"].get<double>() <= 1) {
-    text += "no set is faster than plain decoding on this device: --draft none is\n";
-  }
-  return text;
+  if (measured.is_null()) text += "the best set so far, without real runs; the same command continues from here\n";
+  if (!measured.is_null() && measured["speedup"].get<double>() <= 1)
+    return text + "no set is faster than plain decoding on this device: --draft none is\n";
+  return text + fmt::format("\nTo use it:\n  skipstone run -m {} --draft {} -p TEXT\n", in_shell(model), in_shell("skip:" + path));
 }
 
 std::string search(const skipstone::Engine& engine, const TuneOptions& options, const std::string& path) {
@@ -146,9 +158,9 @@ Json of_all_ranks(const std::string& report, const std::string& path) {
   return document;
 }
 
-std::string output_text(const Json& document, const std::string& path, bool json) {
+std::string output_text(const Json& document, const std::string& model, const std::string& path, bool json) {
   if (json) return dump(document, 2) + '\n';
-  return document.contains("ranks") ? ranks_text(document) + '\n' + search_text(document, path) : search_text(document, path);
+  return document.contains("ranks") ? ranks_text(document) + '\n' + search_text(document, model, path) : search_text(document, model, path);
 }
 
 ExitCode tune(TuneOptions options) {
@@ -157,6 +169,8 @@ ExitCode tune(TuneOptions options) {
   interrupt::install();
   take_share(options);
   const std::string model = model_path(options.model);
+  if (options.prompts.empty()) options.prompts = bundled_prompts();
+  if (options.prompts.empty()) fail(ExitCode::usage, "no prompts are bundled with this program; name a file of them with --prompts FILE");
   read_prompts(options.prompts, 1);  // refused before a model is loaded
   const std::string path = profile_path(options, model);
   const skipstone::Engine engine = load_engine(model, options.engine);
@@ -165,7 +179,7 @@ ExitCode tune(TuneOptions options) {
   if (job::place().rank > 0) check_validation(engine);
   const Json document = of_all_ranks(report, path);
   Output output(false);
-  output.write(output_text(document, path, options.json));
+  output.write(output_text(document, model, path, options.json));
   check_validation(engine);
   return document["interrupted"].get<bool>() ? ExitCode::interrupted : ExitCode::ok;
 }
@@ -181,9 +195,11 @@ void add_tune(CLI::App& app, ExitCode& code) {
   command->add_option("-m,--model,MODEL", o.model, "Model file (GGUF); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
-  command->add_option("--prompts", o.prompts, "Texts like those that will be continued, 16 or more: see `skipstone bench --help`")
+  command
+      ->add_option("--prompts", o.prompts,
+                   "Texts like those that will be continued, 16 or more: see `skipstone bench --help`; default: the bundled ones, edits of "
+                   "Python code")
       ->envname("SKIPSTONE_PROMPTS")
-      ->required()
       ->type_name("FILE");
   command->add_option("-o,--output", o.profile, "The profile; default: MODEL.skip.json in the current folder")
       ->envname("SKIPSTONE_OUTPUT")
@@ -208,7 +224,7 @@ void add_tune(CLI::App& app, ExitCode& code) {
       "far; the same command continues from what is in PROFILE's .state.json.\n\n"
       "In an MPI job (mpirun -n N skipstone tune) the ranks share the sets out, and the fastest profile is the result.\n\n"
       "Example:\n"
-      "  skipstone tune model.gguf --prompts HumanEval.jsonl.gz -o code.json\n"
+      "  skipstone tune -m model.gguf --prompts HumanEval.jsonl.gz -o code.json\n"
       "  skipstone run -m model.gguf --draft skip:code.json -p \"def main():\" --stats\n"
       "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --draft none,asd,skip:code.json\n\n" +
       std::string(exit_code_help));
