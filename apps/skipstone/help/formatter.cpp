@@ -30,7 +30,7 @@ std::vector<std::string_view> words_of(std::string_view text, std::size_t longes
 
 bool is_command(std::string_view line) { return line.find("  skipstone ") == 0 || line.find("  curl ") == 0; }
 
-/// Where the text of a table's row begins: behind the first gap of several blanks after its name, else two blanks behind its indentation.
+/// Where the text of a table's row begins: after the first gap of several blanks, else two blanks after its indentation.
 std::size_t hanging_indent(std::string_view line) {
   const std::size_t first = line.find_first_not_of(' '), gap = line.find("  ", first);
   const std::size_t text = gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);

@@ -46,7 +46,7 @@ struct Words {
   std::vector<std::string> positionals;  ///< neither options nor their values
 };
 
-/// `first`: of `arguments`, the first behind the command's name.
+/// `first`: of `arguments`, the first after the command's name.
 Words words_of(const CLI::App& command, const std::vector<std::string>& arguments, std::size_t first) {
   Words words;
   bool options_end = false;
@@ -80,7 +80,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-/// Of a command line with more than one prompt: where a prompt stands others take a model, and a shell makes a prompt several.
+/// The sentence for a command line with more than one prompt: a model in its place, as other commands take it, or words without quotes.
 std::string several_prompts(const std::vector<std::string>& words) {
   const auto model = std::ranges::find_if(words, [](const std::string& word) { return word.ends_with(".gguf"); });
   if (model == words.end()) return "there is more than one prompt; put the words of one into quotes";
