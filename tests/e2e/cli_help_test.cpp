@@ -32,6 +32,36 @@ std::vector<std::string> commands() {
   return names;
 }
 
+TEST(CliHelp, EveryCommandHasAnExampleAndTheExitCodes) {
+  std::vector<std::string> names = commands();
+  names.emplace_back();
+  for (const std::string& name : names) {
+    const Result result = run(name.empty() ? std::vector<std::string>{"--help"} : std::vector<std::string>{name, "--help"});
+    EXPECT_EQ(result.code, 0) << name;
+    EXPECT_TRUE(contains(result.out, "Example")) << result.out;
+    EXPECT_TRUE(contains(result.out, "130 interrupted")) << result.out;
+    EXPECT_EQ(result.error, "");
+  }
+  const std::string help = run({"run", "--help"}).out;
+  for (const char* part : {"--temp", "--top-k", "--min-p", "--repeat-penalty", "--seed", "--ctx", "--kv", "--draft", "--color",
+                           "SKIPSTONE_TEMP", "0 is greedy"}) {
+    EXPECT_TRUE(contains(help, part)) << part;
+  }
+}
+
+TEST(CliHelp, Version) {
+  const Result result = run({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out.rfind("skipstone 0.", 0), 0u) << result.out;
+}
+
+TEST(CliHelp, NoCommandShowsItOnStandardError) {
+  const Result result = run(std::vector<std::string>{});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(contains(result.error, "inspect")) << result.error;
+}
+
 TEST(CliHelp, OfACommandIsWhatHelpSaysOfIt) {
   const auto names = commands();
   EXPECT_GE(names.size(), 16u);
@@ -146,6 +176,13 @@ TEST_F(CliModels, AreAWordOfCommandsWithoutAPromptAndAnOptionOfAll) {
     EXPECT_EQ(with_word.code, 0) << with_word.error;
     EXPECT_EQ(with_option.code, 0) << with_option.error;
     EXPECT_TRUE(arguments[0] == "bench" || with_word.out == with_option.out) << with_word.out << with_option.out;
+  }
+  const auto description = nlohmann::json::parse(run({"--describe"}).out);
+  for (const auto& command : description["commands"]) {
+    for (const auto& option : command["options"]) {
+      if (std::ranges::find(option["names"], "--model") == option["names"].end()) continue;
+      EXPECT_EQ(option["positional"], command["name"] == "run" ? "" : "MODEL") << command["name"];
+    }
   }
   EXPECT_EQ(run({"inspect"}).out, run({"inspect", "-m", SKIPSTONE_MODELS "/skipstone-py.gguf"}).out);
   // `run` has a prompt there.

@@ -48,42 +48,6 @@ TEST_F(Cli, AContextBeyondTheTrainedOneIsWarnedOf) {
   EXPECT_EQ(warning.find('\n'), warning.size() - 1) << "one line";
 }
 
-TEST_F(Cli, EveryHelpHasAnExampleAndTheExitCodes) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
-                                                    {"run", "--help"},
-                                                    {"devices", "--help"},
-                                                    {"inspect", "--help"},
-                                                    {"doctor", "--help"},
-                                                    {"convert", "--help"},
-                                                    {"quantize", "--help"},
-                                                    {"imatrix", "--help"},
-                                                    {"bench", "--help"}}) {
-    const Result result = run(arguments);
-    EXPECT_EQ(result.code, 0) << arguments[0];
-    EXPECT_TRUE(contains(result.out, "Example")) << result.out;
-    EXPECT_TRUE(contains(result.out, "130 interrupted")) << result.out;
-    EXPECT_EQ(result.error, "");
-  }
-  const std::string help = run({"run", "--help"}).out;
-  for (const char* part : {"--temp", "--top-k", "--min-p", "--repeat-penalty", "--seed", "--ctx", "--kv", "--draft", "--color",
-                           "SKIPSTONE_TEMP", "0 is greedy"}) {
-    EXPECT_TRUE(contains(help, part)) << part;
-  }
-}
-
-TEST_F(Cli, Version) {
-  const Result result = run({"--version"});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.out.rfind("skipstone 0.", 0), 0u) << result.out;
-}
-
-TEST_F(Cli, NoCommandShowsTheHelpOnStandardError) {
-  const Result result = run(std::vector<std::string>{});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(contains(result.error, "inspect")) << result.error;
-}
-
 TEST_F(Cli, JsonHasEverything) {
   const Result result = run({"run", "-m", model(), "-p", "Hello", "-n", "24", "--json"});
   ASSERT_EQ(result.code, 0) << result.error;

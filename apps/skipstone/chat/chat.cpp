@@ -89,9 +89,7 @@ void add_chat(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("chat", "Talk to a model");
   const auto options = std::make_shared<Options>();
   Options& o = *options;
-  command->add_option("-m,--model,MODEL", o.model, "Model file (GGUF); default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  add_model_option(*command, o.model);
   add_number(*command, "-n,--predict,--n-predict", o.max_tokens, "Most tokens of an answer; -1: until it ends or the context is full")
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();

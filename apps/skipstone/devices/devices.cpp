@@ -165,9 +165,7 @@ void add_devices(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
   add_kv_options(*command, options->engine);
-  command->add_option("-m,--model,MODEL", options->model, "The model of --costs and --plan (GGUF); default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  add_model_option(*command, options->model, "The model of --costs and --plan (GGUF); default: the bundled model");
   command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");
   command->footer(std::string("Examples:\n  skipstone devices --device nvidia\n  skipstone devices --costs -m model.gguf\n"
                               "  skipstone devices --plan -m model.gguf --devices 0,1\n\n") +

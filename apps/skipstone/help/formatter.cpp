@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/platform/console.h"
+#include "options/engine_options.h"
 #include "options/environment.h"
 
 namespace cli {

@@ -7,8 +7,8 @@
 #include "base/escape.h"
 #include "commands.h"
 #include "help/formatter.h"
-#include "help/mistakes.h"
 #include "options/session_options.h"
+#include "terminal/nearest_name.h"
 #include "terminal/output.h"
 
 namespace cli {

@@ -9,24 +9,10 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "terminal/nearest_name.h"
 
 namespace cli {
 namespace {
-
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
-}
 
 /// The option that an argument such as --ctx=5 or -n5 names, or null.
 const CLI::Option* option_of(const CLI::App& command, std::string_view name) {
@@ -105,22 +91,6 @@ std::string usage_of(const CLI::App& command, const CLI::App& app) {
 }
 
 }  // namespace
-
-std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
-  constexpr std::size_t longest_word = 64;  // nothing that is longer is a slip
-  if (word.size() > longest_word) return {};
-  std::string best;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string& name : names) {
-    const bool beginning = word.size() >= 4 && name.starts_with(word);
-    const std::size_t far = beginning ? 1 : distance(word, name);
-    if (far < least && far + 1 < std::max(word.size(), name.size())) {
-      least = far;
-      best = name;
-    }
-  }
-  return best;
-}
 
 Mistake explain_mistake(const CLI::App& app, const std::vector<std::string>& arguments, std::string_view error) {
   const CLI::App* command = &app;

@@ -16,8 +16,4 @@ struct Mistake {
 /// `arguments`: without the program's name, in their order. `error`: the parser's sentence, for what has no better one.
 Mistake explain_mistake(const CLI::App& app, const std::vector<std::string>& arguments, std::string_view error);
 
-/// That of `names` which `word` is most likely a slip of: at most a third of its letters (two at least) are missing, additional, others or
-/// swapped with the next (Damerau 1964), or it is the beginning of the name. "" where none is near.
-std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
-
 }  // namespace cli

@@ -55,9 +55,7 @@ void add_imatrix(CLI::App& app, ExitCode& code) {
       app.add_subcommand("imatrix", "Measure an importance matrix over a text, for `skipstone quantize --imatrix`; needs no device");
   const auto options = std::make_shared<ImatrixOptions>();
   ImatrixOptions& o = *options;
-  command->add_option("-m,--model,MODEL", o.model, "Model file (GGUF); default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  add_model_option(*command, o.model);
   command->add_option("-f,--file", o.text, "The text (UTF-8), like those that the model is for; 50000 tokens are plenty")
       ->required()
       ->type_name("TEXT");

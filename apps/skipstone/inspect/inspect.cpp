@@ -165,9 +165,7 @@ void add_inspect(CLI::App& app, ExitCode& code) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device but for --cosine");
   const auto options = std::make_shared<InspectOptions>();
-  command->add_option("-m,--model,MODEL", options->file, "Model file (GGUF); default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  add_model_option(*command, options->file);
   CLI::Option* const tensors = command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
   command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
   CLI::Option* const cosine =

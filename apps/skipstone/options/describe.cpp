@@ -3,8 +3,8 @@
 #include <string>
 
 #include "commands.h"
-#include "help/formatter.h"
 #include "json/json.h"
+#include "options/engine_options.h"
 #include "options/environment.h"
 #include "skipstone/skipstone.hpp"
 

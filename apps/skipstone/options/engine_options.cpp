@@ -12,7 +12,6 @@
 
 #include "base/platform/files.h"
 #include "base/platform/system.h"
-#include "help/formatter.h"
 #include "json/json.h"
 #include "options/number_option.h"
 #include "pull/pull.h"
@@ -66,6 +65,10 @@ constexpr KvName kv_types[] = {{"auto", SKIPSTONE_KV_AUTOMATIC}, {"f16", SKIPSTO
 constexpr const char* bundled_model_name = "skipstone-py.gguf";
 
 }  // namespace
+
+CLI::Option* add_model_option(CLI::App& command, std::string& model, const char* text) {
+  return command.add_option("-m,--model,MODEL", model, text)->envname("SKIPSTONE_MODEL")->type_name("FILE");
+}
 
 void add_kv_options(CLI::App& command, EngineOptions& options) {
   std::vector<std::string> names;
@@ -153,8 +156,8 @@ void add_llama_options(CLI::App& command) {
     command.add_option_function<std::string>(names, explain, text)->type_name("N")->group(advanced_group);
   };
   add("--n-gpu-layers,--gpu-layers",
-      "As llama.cpp's -ngl, not needed: every layer runs on the device; --device chooses it, --devices shares layers among several");
-  add("-t,--threads", "As in llama.cpp, not needed: the device does the work, and a CPU's driver takes every core");
+      "llama.cpp's -ngl, not needed: every layer runs on the device; --device chooses it, --devices shares layers among several");
+  add("-t,--threads", "llama.cpp's -t, not needed: the device does the work, and a CPU's driver takes every core");
 }
 
 }  // namespace

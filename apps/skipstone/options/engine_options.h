@@ -20,6 +20,12 @@ struct EngineOptions {
   bool no_tune = false;
 };
 
+/// The group of options that few users need: the last one of a command's help.
+inline constexpr const char* advanced_group = "Advanced";
+
+/// Adds -m, which is a word of its own too; `run`, which has its prompt there, adds its own.
+CLI::Option* add_model_option(CLI::App& command, std::string& model, const char* text = "Model file (GGUF); default: the bundled model");
+
 /// Adds --kv, --kv-k and --kv-v.
 void add_kv_options(CLI::App& command, EngineOptions& options);
 /// The skipstone_kv_type of such an option's value; automatic for "".

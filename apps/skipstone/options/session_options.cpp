@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/platform/files.h"
-#include "help/formatter.h"
+#include "options/engine_options.h"
 #include "options/number_option.h"
 #include "prompts/prompts.h"
 #include "terminal/exit_code.h"

@@ -9,7 +9,6 @@
 
 #include "base/escape.h"
 #include "commands.h"
-#include "help/formatter.h"
 #include "json/json.h"
 #include "options/engine_options.h"
 #include "options/environment.h"

@@ -11,6 +11,7 @@
 #include "serve/anthropic_answer.h"
 #include "serve/json_text.h"
 #include "serve/page.h"
+#include "terminal/nearest_name.h"
 #include "terminal/output.h"
 
 namespace cli::serve {
@@ -68,21 +69,6 @@ class CountedExchange : public Exchange {
   Metrics& metrics_;
   Headers headers_;
 };
-
-/// The smallest number of letters to insert, remove or replace (Levenshtein's distance).
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  for (std::size_t i = 0; i < row.size(); ++i) row[i] = i;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + ((from[i] | 32) == (to[j] | 32) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 /// Decodes percent-encoding ("%2F") in a path.
 std::string decoded(std::string_view path) {

@@ -114,9 +114,7 @@ void run_template(const TemplateOptions& options) {
 void add_template(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("template", "Show what a model would see of a conversation; needs no device");
   const auto options = std::make_shared<TemplateOptions>();
-  CLI::Option* const model = command->add_option("-m,--model,MODEL", options->model, "A GGUF file; without it, the bundled model")
-                                 ->envname("SKIPSTONE_MODEL")
-                                 ->type_name("FILE");
+  CLI::Option* const model = add_model_option(*command, options->model);
   add_pre_option(*command, options->pre);
   command->add_option("--messages", options->messages, "The conversation as JSON, in OpenAI's form; -: standard input")->type_name("FILE");
   command->add_option("--tools", options->tools, "The tools as JSON, in OpenAI's form")->type_name("FILE");

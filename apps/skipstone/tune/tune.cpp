@@ -192,9 +192,7 @@ void add_tune(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<TuneOptions>();
   TuneOptions& o = *options;
   o.engine.context = 1024;
-  command->add_option("-m,--model,MODEL", o.model, "Model file (GGUF); default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  add_model_option(*command, o.model);
   command
       ->add_option("--prompts", o.prompts,
                    "Texts like those that will be continued, 16 or more: see `skipstone bench --help`; default: the bundled ones, edits of "

@@ -75,9 +75,7 @@ void add_tune_device(CLI::App& app, ExitCode& code) {
   CLI::App* command =
       app.add_subcommand("tune-device", "Measure how the device runs a model's kernels fastest, and keep it for later runs");
   const auto options = std::make_shared<DeviceTuneOptions>();
-  command->add_option("-m,--model,MODEL", options->model, "Model file (GGUF) whose weights are used; default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  add_model_option(*command, options->model, "Model file (GGUF) whose weights are used; default: the bundled model");
   add_pre_option(*command, options->engine.pre);
   add_device_option(*command, options->engine);
   add_number(*command, "--seconds", options->seconds, "Stop after about this long")->envname("SKIPSTONE_SECONDS")->capture_default_str();
