@@ -156,6 +156,7 @@ typedef struct skipstone_engine_info {
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
   int32_t kv_type_v;           /* skipstone_kv_type of the cached values, likewise */
   uint32_t context_trained;    /* tokens of the longest texts that the model was trained for; 0: the file does not say */
+  const char* device_kind;     /* of the first device: "discrete GPU", "integrated GPU", "virtual GPU", "CPU" or "other" */
 } skipstone_engine_info;
 
 /* Totals over the engine's sessions: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},

@@ -210,6 +210,7 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.kv_bytes_per_token = e.memory().kv / e.memory().context;
     filled.kv_type_v = kv_type_of(e.memory().kv_format.v);
     filled.context_trained = e.config().context_trained;
+    filled.device_kind = vk::to_string(e.device().kind);
     api::give(filled, info);
   });
 }

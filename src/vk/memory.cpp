@@ -123,7 +123,7 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   device.instance->state().fn.vkGetPhysicalDeviceMemoryProperties2(device.physical, &all);
   std::vector<std::uint64_t> available;
   for (std::uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
-    const std::uint64_t bytes = device.memory_budget ? budget.heapBudget[i] : device.memory.memoryHeaps[i].size;
+    const std::uint64_t bytes = device.memory_budget ? budget.heapBudget[i] : device.caps.heaps[i].bytes;
     const std::uint64_t used = device.memory_budget ? budget.heapUsage[i] : device.allocated.load();
     available.push_back(bytes - std::min(used, bytes));
   }
@@ -144,7 +144,7 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   const auto types = candidates(device, row, ~0u);
   if (!types.empty()) {
     const std::uint32_t heap = device.memory.memoryTypes[types.front()].heapIndex;
-    heap_bytes = device.memory.memoryHeaps[heap].size;
+    heap_bytes = device.caps.heaps[heap].bytes;
     available = available_in_heaps(device)[heap];
   }
   fail(Code::out_of_memory,

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
+#include "base/platform/system.h"
 #include "vk/tuning.h"
 
 namespace skipstone::vk {
@@ -19,6 +22,26 @@ void without_cooperative_matrices(Caps& caps) {
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
+/// Lavapipe before Mesa 23.1. Its driver information begins with "Mesa 22.3.6".
+bool is_lavapipe_of_fixed_size(const Caps& caps) {
+  constexpr std::string_view mesa = "Mesa ";
+  if (!caps.profile.empty() || caps.driver_name != "llvmpipe" || !caps.driver_info.starts_with(mesa)) return false;
+  const char* const end = caps.driver_info.data() + caps.driver_info.size();
+  int major = 0, minor = 0;
+  const auto [point, error] = std::from_chars(caps.driver_info.data() + mesa.size(), end, major);
+  if (error != std::errc() || point == end || *point != '.') return false;
+  if (std::from_chars(point + 1, end, minor).ec != std::errc()) return false;
+  return major < 23 || (major == 23 && minor < 1);
+}
+
+/// The driver allocates from the system's memory, whatever the size of its heap says.
+void with_system_memory(Caps& caps) {
+  const std::uint64_t bytes = platform::machine().memory_bytes;
+  for (Heap& heap : caps.heaps) {
+    if (heap.device_local && bytes > 0) heap.bytes = heap.available = bytes;
+  }
+}
+
 // A row may go when the reason's issue is fixed in every driver version that users still have.
 constexpr QuirkRow quirk_rows[] = {
     // Instinct, RDNA3 and newer are not affected but cannot be told apart through Vulkan; they lose little, for fp16 arithmetic
@@ -36,6 +59,9 @@ constexpr QuirkRow quirk_rows[] = {
      "intel-before-xe2-coopmat", "cooperative matrices are not used",
      "they are many times slower than the vector units on Arc A and older, whose subgroups may have 8 lanes "
      "(https://github.com/ggml-org/llama.cpp/pull/24404)"},
+    {is_lavapipe_of_fixed_size, with_system_memory, "lavapipe-heap", "memory is planned against the system's",
+     "lavapipe before Mesa 23.1 says 2048 MiB on every system, and allocates more "
+     "(https://cgit.freedesktop.org/mesa/mesa/commit/?id=71fe9dfe07b53115a9e8f8b031a04f6f387937d6)"},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/platform/system.h"
 #include "base/status.h"
 #include "vk/device.h"
 #include "vk/hazard_tracker.h"
@@ -152,6 +153,25 @@ TEST(Quirks, TakeTheFp16TierFromTheDriverThatGetsItWrong) {
   const auto quirks = quirks_for(caps);  // still listed after it took effect
   ASSERT_EQ(quirks.size(), 2u);
   for (const Quirk& quirk : quirks) EXPECT_NE(quirk.reason.find("https://"), std::string::npos);
+}
+
+TEST(Quirks, PlanAgainstTheSystemsMemoryWhereLavapipeSaysTooLittle) {
+  const auto planned = [](const char* driver, const char* info) {
+    Caps caps = device(0, "llvmpipe (LLVM 15.0.6, 256 bits)", DeviceKind::cpu, 2 * gib);
+    caps.driver_name = driver;
+    caps.driver_info = info;
+    apply_quirks(caps);
+    EXPECT_EQ(quirks_for(caps).size() == 1, caps.device_bytes() != 2 * gib) << driver << " " << info;
+    return caps.device_bytes();
+  };
+  const std::uint64_t system = skipstone::platform::machine().memory_bytes;
+  ASSERT_NE(system, 2 * gib);
+  EXPECT_EQ(planned("llvmpipe", "Mesa 22.3.6 (LLVM 15.0.6)"), system);
+  EXPECT_EQ(planned("llvmpipe", "Mesa 23.0.4"), system);
+  for (const char* other : {"Mesa 23.1.0 (LLVM 15.0.6)", "Mesa 26.2.6", "", "Mesa", "Mesa ", "Mesa 22", "Mesa 22.", "22.3.6"}) {
+    EXPECT_EQ(planned("llvmpipe", other), 2 * gib) << other;
+  }
+  EXPECT_EQ(planned("SwiftShader driver", "Mesa 22.3.6"), 2 * gib);
 }
 
 TEST(Quirks, TakeCooperativeMatricesWhereTheyAreEmulatedOrSlow) {

@@ -15,6 +15,7 @@
 #include "options/engine_options.h"
 #include "options/number_option.h"
 #include "options/session_options.h"
+#include "results/device_note.h"
 #include "terminal/interrupt.h"
 #include "terminal/output.h"
 
@@ -68,6 +69,7 @@ ExitCode run_chat(Options& options) {
   interrupt::install();
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
+  note_device(engine);
   warn_of_long_context(engine, options.engine);
   options.given.recommend(engine, options.sampling);
   chat::SessionAnswerer answerer(engine, chat_template, options.sampling, std::move(answer_limits));

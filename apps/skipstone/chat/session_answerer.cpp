@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "options/session_options.h"
+#include "results/device_note.h"
 #include "terminal/exit_code.h"
 #include "terminal/interrupt.h"
 
@@ -87,7 +88,7 @@ bool SessionAnswerer::reseed() {
   return true;
 }
 
-std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(run_statistics()) : ""; }
+std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(run_statistics(), device_text(engine_)) : ""; }
 
 /// The suffix of `tokens` that is not in the session's cache; rolls back cached tokens that differ. The last token is always processed
 /// again, since a continuation needs one.

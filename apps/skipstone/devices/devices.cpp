@@ -8,6 +8,7 @@
 #include "json/json.h"
 #include "options/engine_options.h"
 #include "options/number_option.h"
+#include "results/device_note.h"
 #include "skipstone/skipstone.hpp"
 #include "skipstone/skipstone_experimental.hpp"
 #include "terminal/exit_code.h"
@@ -141,6 +142,7 @@ void print_devices(const char* wanted, bool json) {
     text += device_text(device);
   }
   output.write(text);
+  note_gpu_without_driver(devices);
 }
 
 void add_devices(CLI::App& app, ExitCode& code) {
@@ -164,6 +166,7 @@ void add_devices(CLI::App& app, ExitCode& code) {
   add_number(*command, "--ctx,--context", options->engine.context, "The context of --plan in tokens; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
+  add_memory_option(*command, options->engine);
   add_kv_options(*command, options->engine);
   add_model_option(*command, options->model, "The model of --costs and --plan (GGUF); default: the bundled model");
   command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");

@@ -99,6 +99,43 @@ std::string plan_text(const Json& plan, const Json& model) {
   return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", bytes_text(plan["host_available"])) : "");
 }
 
+/// Whether the model fits on each device: [{"index", "name", "kind", "available": bytes or null, "fits", "why": "" or what is missing}].
+/// Empty where there is none, as on a machine without a driver: a file can be looked at there too.
+Json fits_on_devices(const std::string& model, EngineOptions options) {
+  Json all = Json::array();
+  Json devices;
+  try {
+    devices = Json::parse(skipstone::list_devices(nullptr))["devices"];
+  } catch (const skipstone::error&) {
+    return all;
+  }
+  for (const Json& device : devices) {
+    Json fit = {{"index", device["index"]}, {"name", device["name"]}, {"kind", device["kind"]},
+                {"available", nullptr},     {"fits", false},          {"why", device["unsuitable"]}};
+    try {
+      options.devices = std::to_string(device["index"].get<std::uint32_t>());
+      if (fit["why"] == "")
+        fit["available"] = Json::parse(skipstone::plan_devices(engine_params(model, options)))["stages"][0]["available"];
+      fit["fits"] = fit["why"] == "";
+    } catch (const skipstone::error& error) {
+      fit["why"] = error.what();
+    }
+    all.push_back(std::move(fit));
+  }
+  return all;
+}
+
+std::string fits_text(const Json& devices) {
+  std::string text = "\nDevices\n";
+  if (devices.empty()) return text + "  none that Vulkan knows; `skipstone devices` says more\n";
+  for (const Json& device : devices) {
+    const auto why = device["why"].get<std::string>();
+    const std::string verdict = why.empty() ? fmt::format("fits ({} free)", bytes_text(device["available"])) : "does not fit: " + why;
+    text += fmt::format("  {}: {}: {}\n", device["index"].get<std::uint32_t>(), short_text(device["name"]), verdict);
+  }
+  return text;
+}
+
 std::string document_text(const Json& document, bool each_tensor) {
   std::string text = skipstone::escaped(document["path"].get_ref<const std::string&>()) + "\n";
   if (const auto& head = document["mtp_path"].get_ref<const std::string&>(); !head.empty()) text += skipstone::escaped(head) + "\n";
@@ -111,7 +148,7 @@ std::string document_text(const Json& document, bool each_tensor) {
   }
   text += tensors_text(document, each_tensor);
   if (!document["model"].is_null()) text += model_text(document["model"]);
-  if (!document["memory_plan"].is_null()) text += plan_text(document["memory_plan"], document["model"]);
+  if (!document["memory_plan"].is_null()) text += plan_text(document["memory_plan"], document["model"]) + fits_text(document["devices"]);
   if (const auto why = document["unsupported"].get<std::string>(); !why.empty()) text += "\nThis build does not run it: " + why + "\n";
   return text;
 }
@@ -131,8 +168,10 @@ void inspect(const InspectOptions& options) {
   } catch (const skipstone::error& error) {
     fail(exit_code(error.status(), true), "{}", error.what());
   }
+  Json document = Json::parse(report);
+  document["devices"] = document["memory_plan"].is_null() ? Json::array() : fits_on_devices(options.file, options.engine);
   Output output(false);
-  output.write(options.json ? report + "\n" : document_text(Json::parse(report), options.tensors));
+  output.write(options.json ? dump(document) + "\n" : document_text(document, options.tensors));
 }
 
 /// Loads the model, measures and prints. Throws Failure, also if the plot cannot be written, which is checked first.

@@ -47,6 +47,16 @@ std::string no_delay(std::string& text) {
   return fmt::format("'{}' is no number of milliseconds from 0 to {}", text, most);
 }
 
+/// Replaces a size with a unit by its number of bytes: "" or the error.
+std::string to_bytes(std::string& text) {
+  const std::string given = text;
+  try {
+    if (CLI::AsSizeValue(false)(text).empty()) return {};
+  } catch (const CLI::Error&) {  // its sentence lists thirty spellings of units
+  }
+  return fmt::format("'{}' is no size such as 6GiB or 800MiB", given);
+}
+
 std::int32_t math_of(const std::string& math) {
   if (math == "auto") return SKIPSTONE_MATH_AUTOMATIC;
   return math == "matrix" ? SKIPSTONE_MATH_MATRIX : SKIPSTONE_MATH_F32;
@@ -108,6 +118,7 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   params.mtp_path = options.mtp_file.c_str();
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
+  params.memory_limit = options.memory;
   params.kv_type = kv_type(options.kv);
   params.kv_type_k = kv_type(options.kv_k);
   params.kv_type_v = kv_type(options.kv_v);
@@ -144,6 +155,14 @@ void add_devices_option(CLI::App& command, EngineOptions& options) {
       ->group(advanced_group);
 }
 
+void add_memory_option(CLI::App& command, EngineOptions& options) {
+  command
+      .add_option("--memory", options.memory, "Most device memory to take, such as 6GiB: weights, KV cache and all; 0: what the device has")
+      ->envname("SKIPSTONE_MEMORY")
+      ->transform(CLI::Validator(to_bytes, ""))
+      ->type_name("SIZE");
+}
+
 namespace {
 
 /// Options of llama.cpp that ask for what happens anyway: commands that were written for it run, and are told so once.
@@ -171,6 +190,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
              "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
+  add_memory_option(command, options);
   add_kv_options(command, options);
   command
       .add_option(

@@ -17,6 +17,7 @@ struct EngineOptions {
   std::string mtp_file;  ///< with heads for multi-token prediction; "": none
   double transfer_milliseconds = 0;
   std::uint32_t context = 0;
+  std::uint64_t memory = 0;  ///< most bytes of device memory; 0: what the device has
   bool no_tune = false;
 };
 
@@ -39,7 +40,10 @@ void add_device_option(CLI::App& command, EngineOptions& options);
 /// Adds --devices.
 void add_devices_option(CLI::App& command, EngineOptions& options);
 
-/// Adds --mtp-file, --ctx, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
+/// Adds --memory.
+void add_memory_option(CLI::App& command, EngineOptions& options);
+
+/// Adds --mtp-file, --ctx, --memory, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a progress line. Throws Failure with the matching exit code, also if a signal arrived.

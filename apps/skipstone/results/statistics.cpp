@@ -210,9 +210,10 @@ RunStatistics parse_statistics(const std::string& report) {
 
 RunStatistics read_statistics(const skipstone::Session& session) { return parse_statistics(session.report()); }
 
-std::string statistics_text(const RunStatistics& s) {
+std::string statistics_text(const RunStatistics& s, const std::string& device) {
   std::string text;
   const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<20}{}\n", name, value); };
+  line("device", device);
   line("prompt", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.prompt_tokens, rate(s.prompt_tokens, s.prompt_seconds),
                              1000.0 * s.prompt_seconds));
   line("generation", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.generated_tokens,

@@ -58,8 +58,8 @@ RunStatistics parse_statistics(const std::string& report);
 /// The statistics of the session's last generation.
 RunStatistics read_statistics(const skipstone::Session& session);
 
-/// Aligned lines.
-std::string statistics_text(const RunStatistics& statistics);
+/// Aligned lines, the device's first.
+std::string statistics_text(const RunStatistics& statistics, const std::string& device);
 
 /// The object "statistics" of --json.
 skipstone::Json statistics_json(const RunStatistics& statistics);

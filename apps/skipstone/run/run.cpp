@@ -15,6 +15,7 @@
 #include "options/number_option.h"
 #include "options/session_options.h"
 #include "prompts/prompts.h"
+#include "results/device_note.h"
 #include "results/formats.h"
 #include "results/statistics.h"
 #include "run/run_turn.h"
@@ -186,7 +187,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, RunPrompt
   if (statistics.lossy && !options.statistics && !options.json) {
     note("note: drafter {} is lossy: the text need not be plain decoding's", statistics.drafter);
   }
-  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(statistics));
+  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(statistics, device_text(engine)));
   if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
     note("{:<20}{:10.1f} % of the tokens are what the whole model chooses there", "agreement", 100.0 * skipstone::agreement(session));
   }
@@ -201,6 +202,7 @@ ExitCode run(RunOptions& options) {
   RunPrompt prompt = choose_prompt(options);
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
+  note_device(engine);
   warn_of_long_context(engine, options.engine);
   if (options.one_turn) {
     options.given.recommend(engine, options.sampling);

@@ -4,6 +4,7 @@
 #include "chat/session_answerer.h"
 #include "json/json.h"
 #include "options/engine_options.h"
+#include "results/device_note.h"
 #include "results/formats.h"
 #include "results/statistics.h"
 #include "terminal/interrupt.h"
@@ -42,7 +43,7 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
     Output(false).write(dump(result) + "\n");
   }
   if (interrupted) note("interrupted");
-  if (options.statistics && !options.json) note_lines(statistics_text(statistics));
+  if (options.statistics && !options.json) note_lines(statistics_text(statistics, device_text(engine)));
   check_validation(engine);
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
 }

@@ -18,6 +18,7 @@
 #include "options/engine_options.h"
 #include "options/number_option.h"
 #include "options/session_options.h"
+#include "results/device_note.h"
 #include "serve/model_files.h"
 #include "serve/model_store.h"
 #include "serve/server.h"
@@ -39,7 +40,7 @@ struct ServeOptions {
   ServerOptions server;
   SamplingOptions given;
   std::uint32_t cache_tokens = 0, drain_seconds = 30, grace_seconds = 0, most_seconds = 600;
-  std::uint64_t body_bytes = std::uint64_t{8} << 20, model_memory = 0;
+  std::uint64_t body_bytes = std::uint64_t{8} << 20;
   double idle_minutes = 0;
   bool no_auth = false;
 };
@@ -105,6 +106,7 @@ std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const serv
   skipstone_engine_params params = engine_params(file.path, options.engine);
   if (!file.mtp_file.empty()) params.mtp_path = file.mtp_file.c_str();
   params.memory_account = options.server.model_memory->get();
+  params.memory_limit = 0;  // it is the account's, which all models share
   params.prefixes = options.prefixes == "off"    ? SKIPSTONE_PREFIXES_OFF
                     : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
                                                  : SKIPSTONE_PREFIXES_EXACT;
@@ -187,11 +189,16 @@ ExitCode run_serve(ServeOptions& options) {
   interrupt::install();
   skipstone::platform::keep_little_freed_memory();
   serve::ModelStore* store = nullptr;  // none while the first model is loaded
-  const skipstone::MemoryAccount memory(options.model_memory, [&store](std::uint64_t) { return store != nullptr && store->make_room(); });
+  const skipstone::MemoryAccount memory(options.engine.memory, [&store](std::uint64_t) { return store != nullptr && store->make_room(); });
   options.server.model_memory = &memory;
-  options.server.model_memory_limit = options.model_memory;
+  options.server.model_memory_limit = options.engine.memory;
   const std::unique_ptr<serve::ModelStore> models = make_store(options);
   store = models.get();
+  if (const auto model = models->if_loaded(0)) {
+    note_device(model->engine);
+  } else if (options.engine.devices.empty()) {
+    note_device(engine_params("", options.engine).device);
+  }
   std::unique_ptr<Server> server;
   try {
     server = std::make_unique<Server>(*models, options.server);
@@ -229,14 +236,6 @@ void add_limits(CLI::App& command, ServeOptions& o) {
   add("--memory-bytes", o.server.http.memory_bytes,
       "Memory of all connections, bodies, answers and events, 16777216 to 1099511627776; beyond it the answer is 503")
       ->check(range(16777216, 1099511627776));
-  command
-      .add_option(
-          "--memory", o.model_memory,
-          "Device memory of all models together, such as 6GiB; the least recently used model makes room for another. 0: what the device "
-          "has")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->type_name("SIZE")
-      ->group("Limits");
   add("--idle-unload", o.idle_minutes, "Minutes without a request after which a model is unloaded until one comes; 0: never")
       ->check(range(0, 1e6))
       ->type_name("MINUTES");

@@ -28,6 +28,14 @@ std::uint64_t free_memory();
 /// Size of the processor's last-level cache in bytes; 0 where the system does not say.
 std::uint64_t last_level_cache();
 
+/// A display adapter that the system knows, whether or not a driver runs it.
+struct DisplayAdapter {
+  std::uint32_t vendor = 0;  ///< of PCI: 0x10de NVIDIA, 0x1002 AMD, 0x8086 Intel
+  std::string refused;       ///< a device file of it that this user may not open (Linux); else ""
+};
+/// Empty where the system does not say.
+std::vector<DisplayAdapter> display_adapters();
+
 /// A description of the machine for shared records: without its name or its users' names. Unknown facts are "" or 0.
 struct Machine {
   std::string system;     ///< with its version
@@ -63,5 +71,7 @@ void* find_symbol(void* library, const char* name);
 std::span<const char* const> vulkan_loaders();
 /// How a user installs it: the end of a sentence.
 const char* vulkan_loader_advice();
+/// How a user installs a Vulkan driver for a GPU of this maker, "NVIDIA", "AMD" or "Intel": likewise.
+const char* gpu_driver_advice(std::string_view maker);
 
 }  // namespace skipstone::platform

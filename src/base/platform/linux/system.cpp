@@ -12,6 +12,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/platform/linux/display_adapters.h"
+
 namespace skipstone::platform {
 namespace {
 
@@ -50,6 +52,8 @@ Machine machine() {
   return machine;
 }
 
+std::vector<DisplayAdapter> display_adapters() { return display_adapters_in("/sys/bus/pci/devices", "/dev/dri"); }
+
 std::string program_folder() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
@@ -80,6 +84,11 @@ std::span<const char* const> vulkan_loaders() {
 const char* vulkan_loader_advice() {
   return "install it (Debian and Ubuntu: libvulkan1) together with the driver of your GPU (mesa-vulkan-drivers, or the vendor's), then try "
          "again";
+}
+
+const char* gpu_driver_advice(std::string_view maker) {
+  return maker == "NVIDIA" ? "install NVIDIA's driver (Debian: nvidia-driver; Ubuntu: sudo ubuntu-drivers install)"
+                           : "install Mesa's driver (Debian and Ubuntu: mesa-vulkan-drivers), of a newer system where the GPU is newer";
 }
 
 // The GNU C library raises the size from which a block has pages of its own, and gives them back, to the largest block that was ever freed

@@ -27,6 +27,8 @@ Machine machine() {
   return machine;
 }
 
+std::vector<DisplayAdapter> display_adapters() { return {}; }  // MoltenVK, the only driver, runs every GPU there
+
 std::string program_folder() {
   char buffer[4096];
   std::uint32_t size = sizeof(buffer);
@@ -51,6 +53,8 @@ std::span<const char* const> vulkan_loaders() {
   static constexpr const char* names[] = {"libvulkan.dylib", "libvulkan.1.dylib", "libMoltenVK.dylib"};
   return names;
 }
+
+const char* gpu_driver_advice(std::string_view) { return "install MoltenVK (Homebrew: molten-vk)"; }
 
 const char* vulkan_loader_advice() { return "install it together with MoltenVK (Homebrew: vulkan-loader molten-vk), then try again"; }
 

@@ -4,6 +4,8 @@
 // after windows.h
 #include <shellapi.h>
 
+#include <algorithm>
+#include <cwchar>
 #include <optional>
 #include <thread>
 
@@ -68,6 +70,21 @@ Machine machine() {
   status.dwLength = sizeof status;
   if (GlobalMemoryStatusEx(&status)) machine.memory_bytes = status.ullTotalPhys;
   return machine;
+}
+
+std::vector<DisplayAdapter> display_adapters() {
+  std::vector<DisplayAdapter> adapters;
+  DISPLAY_DEVICEW device{};
+  device.cb = sizeof device;
+  for (DWORD i = 0; EnumDisplayDevicesW(nullptr, i, &device, 0) != 0; ++i) {
+    // "PCI\\VEN_10DE&DEV_2684&...", once for each of its outputs.
+    constexpr std::wstring_view mark = L"PCI\\VEN_";
+    const std::wstring_view id = device.DeviceID;
+    if (!id.starts_with(mark) || id.size() < mark.size() + 4) continue;
+    const auto vendor = static_cast<std::uint32_t>(std::wcstoul(std::wstring(id.substr(mark.size(), 4)).c_str(), nullptr, 16));
+    if (vendor != 0 && std::ranges::find(adapters, vendor, &DisplayAdapter::vendor) == adapters.end()) adapters.push_back({vendor, {}});
+  }
+  return adapters;
 }
 
 std::vector<std::string> arguments(int, char**) {
@@ -170,6 +187,8 @@ std::span<const char* const> vulkan_loaders() {
   static constexpr const char* names[] = {"vulkan-1.dll"};
   return names;
 }
+
+const char* gpu_driver_advice(std::string_view) { return "install the current driver from the GPU's maker, and start Windows again"; }
 
 const char* vulkan_loader_advice() { return "install the current driver of your GPU, which brings it, then try again"; }
 
