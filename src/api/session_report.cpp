@@ -40,10 +40,12 @@ Json early_json(const speculation::EarlyExitCounts& early) {
 }
 
 Json seconds_json(const speculation::Stats& stats) {
-  return {{"prompt", stats.prompt_seconds},      {"generation", stats.generation_seconds}, {"draft", stats.draft_seconds},
-          {"verify", stats.verify_seconds},      {"round", stats.round_seconds},           {"refresh", stats.refresh_seconds},
-          {"host", stats.host_seconds()},        {"device", stats.device_seconds},         {"remote", stats.remote_seconds},
-          {"pipelined", stats.pipelined_seconds}};
+  return {{"prompt", stats.prompt_seconds}, {"generation", stats.generation_seconds},
+          {"draft", stats.draft_seconds},   {"verify", stats.verify_seconds},
+          {"round", stats.round_seconds},   {"refresh", stats.refresh_seconds},
+          {"host", stats.host_seconds()},   {"device", stats.device_seconds},
+          {"remote", stats.remote_seconds}, {"pipelined", stats.pipelined_seconds},
+          {"plain", stats.plain_seconds}};
 }
 
 Json report_json(const skipstone_session& session) {

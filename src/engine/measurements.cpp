@@ -120,6 +120,16 @@ exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passe
 
 }  // namespace
 
+namespace {
+
+void know(Engine::State& state, const speculation::RoundCosts& costs) {
+  KnownCosts& known = state.caches.known_costs;
+  const std::lock_guard lock(known.mutex);
+  known.costs = std::make_shared<const speculation::RoundCosts>(costs);
+}
+
+}  // namespace
+
 bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu() && caps.profile.empty(); }
 
 bool take_cached_choices(exec::LoadedModel& model) {
@@ -146,10 +156,14 @@ tune::Report tune_kernels(const exec::LoadedModel& model, const tune::Effort& ef
 
 exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.caches.costs, progress);
-  if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
-  exec::Executor passes(*state.passes);
-  state.make_pipelines({.verification = true}, progress);
-  return measured_costs(state, passes, progress);
+  std::optional<exec::CostTable> costs = cached_costs(state, costs_file(state, true));
+  if (!costs) {
+    exec::Executor passes(*state.passes);
+    state.make_pipelines({.verification = true}, progress);
+    costs = measured_costs(state, passes, progress);
+  }
+  know(state, round_costs(*costs));
+  return *std::move(costs);
 }
 
 speculation::RoundCosts round_costs(const exec::CostTable& table) {
@@ -162,11 +176,16 @@ speculation::RoundCosts round_costs(const exec::CostTable& table) {
   return costs;
 }
 
-speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
-  const auto lock = locked(state.caches.costs, progress);
-  if (const auto cached = cached_costs(state, costs_file(state, true))) return round_costs(*cached);
-  const tune::MeasurementFile estimates = costs_file(state, false);
-  if (const auto cached = cached_costs(state, estimates)) return round_costs(*cached);
+namespace {
+
+/// Measured or estimated by an earlier run.
+std::optional<exec::CostTable> costs_of_earlier_run(const Engine::State& state) {
+  if (auto cached = cached_costs(state, costs_file(state, true))) return cached;
+  return cached_costs(state, costs_file(state, false));
+}
+
+/// round_costs_of() where nothing is cached.
+speculation::RoundCosts costs_of_now(Engine::State& state, const Progress& progress) {
   constexpr std::uint64_t large = std::uint64_t{1} << 30;
   if (state.model->device->caps().is_cpu() && state.file.facts.bytes_per_token > large) return {};
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
@@ -175,8 +194,28 @@ speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& pro
   if (exec::time_of_one_row(passes, state.model->config.layer_count(), step_of(progress)) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
   const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layer_count(), patience, step_of(progress));
-  estimates.write(to_json(costs));
+  costs_file(state, false).write(to_json(costs));
   return round_costs(costs);
+}
+
+}  // namespace
+
+speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
+  const auto lock = locked(state.caches.costs, progress);
+  const auto cached = costs_of_earlier_run(state);
+  speculation::RoundCosts costs = cached ? round_costs(*cached) : costs_of_now(state, progress);
+  know(state, costs);
+  return costs;
+}
+
+std::shared_ptr<const speculation::RoundCosts> known_round_costs(Engine::State& state) {
+  KnownCosts& known = state.caches.known_costs;
+  const std::lock_guard lock(known.mutex);
+  if (!known.costs) {
+    const auto cached = costs_of_earlier_run(state);
+    known.costs = std::make_shared<const speculation::RoundCosts>(cached ? round_costs(*cached) : speculation::RoundCosts());
+  }
+  return known.costs;
 }
 
 }  // namespace skipstone::engine

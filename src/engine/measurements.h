@@ -1,6 +1,8 @@
 // Measurements on a device for a model, stored in the cache folder: kernel choices and pass costs.
 #pragma once
 
+#include <memory>
+
 #include "engine/engine_state.h"
 #include "speculation/round_costs.h"
 #include "tune/tuner.h"
@@ -25,5 +27,8 @@ speculation::RoundCosts round_costs(const exec::CostTable& table);
 /// the rest is estimated; the estimate is cached as well. Empty if nothing is cached and even that would take long: on CPU devices with
 /// models of more than a GiB a token.
 speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& progress);
+
+/// What an earlier call of these functions, or an earlier run of the program, has measured; empty: nothing. Never measures or waits for it.
+std::shared_ptr<const speculation::RoundCosts> known_round_costs(Engine::State& state);
 
 }  // namespace skipstone::engine

@@ -134,6 +134,8 @@ speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::u
   speculation::Limits limits;
   limits.max_tokens = max_tokens;
   limits.interrupted = [&] { return s.is_cancelled(); };
+  const std::shared_ptr<const speculation::RoundCosts> costs = known_round_costs(s.engine->state());
+  limits.costs = costs.get();
   const bool synthetic = !s.options.synthetic_acceptance.empty();
   if (!synthetic && !s.options.ignore_end)
     limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };

@@ -68,10 +68,17 @@ struct SharedDraftModel {
   std::weak_ptr<Engine> model;  ///< of `file`, as long as a session uses it
 };
 
+/// The costs of the model's passes, once a session or a measurement has them.
+struct KnownCosts {
+  std::mutex mutex;
+  std::shared_ptr<const speculation::RoundCosts> costs;  ///< null: not measured, or nothing looked for them
+};
+
 struct SharedCaches {
   std::unique_ptr<SessionPipelines> pipelines;
   std::unique_ptr<PrefixCache> prefixes;
   std::mutex costs;  ///< allows one measurement of the passes' costs at a time
+  KnownCosts known_costs;
   SharedCorpus corpus;
   TokenStatistics tokens;
   SharedDraftModel draft_model;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/status.h"
+#include "speculation/plain_time.h"
 
 namespace skipstone::speculation {
 namespace {
@@ -28,7 +29,8 @@ class Generation {
         limits_(wishes.limits),
         emit_(wishes.emit),
         text_(text),
-        prompt_(text.size()) {}
+        prompt_(text.size()),
+        plain_(wishes.limits.costs, bounds_.layers) {}
 
   Outcome run();
 
@@ -53,7 +55,7 @@ class Generation {
   void take_round(const EarlyExitRequest& request);
   bool round_at_once(const PassProposal& proposal);
   void draft(const PassProposal& proposal);
-  void verify();
+  void verify(const SharedSource& source = nullptr);
   void walk();
   void count();
   void round();
@@ -81,6 +83,7 @@ class Generation {
   bool stopped_ = false;
   std::size_t tried_ = 0;    ///< tokens of the text that trials have run over
   Clock::time_point start_;  ///< of the generation
+  PlainTime plain_;
   Outcome outcome_;
 };
 
@@ -154,7 +157,7 @@ void Generation::take_round(const PassProposal& proposal) {
   if (proposal.length > 0) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
   if (round_at_once(proposal)) return;
   draft(proposal);
-  verify();
+  verify(proposal.source);
 }
 
 /// Fills tree_ and, with as many drafts as it has, round_.drafts.
@@ -173,12 +176,14 @@ void Generation::draft(const PassProposal& proposal) {
   outcome_.stats.draft_seconds += seconds_since(start);
 }
 
-void Generation::verify() {
+void Generation::verify(const SharedSource& source) {
   if (stopped_ || stop_if_interrupted()) return;
   tree_.set_pending(pending());
   const auto start = now();
   sequence_.verify(tree_, top_, verified_);
-  outcome_.stats.verify_seconds += seconds_since(start);
+  const double seconds = seconds_since(start);
+  outcome_.stats.verify_seconds += seconds;
+  plain_.add_verification(seconds, tree_.rows(), sequence_.concurrent_rows(), source);
   std::swap(round_.verified, verified_.choices);
 }
 
@@ -194,7 +199,11 @@ void Generation::take_round(const BlockProposal& proposal) {
   for (std::size_t i = 0; i < block_.size(); ++i) verified[i].assign(block_[i].size(), Choice{});
   const auto start = now();
   blocks().verify_block(block_, verified);
-  outcome_.stats.verify_seconds += seconds_since(start);
+  const double seconds = seconds_since(start);
+  outcome_.stats.verify_seconds += seconds;
+  std::uint32_t rows = 0;
+  for (const std::vector<Token>& row : block_) rows += static_cast<std::uint32_t>(row.size());
+  if (rows <= bounds_.rows) plain_.add_verification(seconds, rows, sequence_.concurrent_rows(), nullptr);  // else several passes
   std::size_t most = 0;
   best_row_ = 0;
   for (std::uint32_t i = 0; i < block_.size(); ++i) {
@@ -232,8 +241,10 @@ bool Generation::round_at_once(const PassProposal& proposal) {
   if (extensions_.rounds == nullptr || limit_ == 0) return false;
   const auto start = now();
   if (!extensions_.rounds->round({*proposal.source, pending(), limit_, proposal.least_probability}, round_)) return false;
-  outcome_.stats.round_seconds += seconds_since(start);
+  const double seconds = seconds_since(start);
+  outcome_.stats.round_seconds += seconds;
   ++outcome_.stats.device_rounds;
+  plain_.add_round(seconds, static_cast<std::uint32_t>(round_.drafts.size()), proposal.source);
   const auto end = std::ranges::find_if(round_.drafts, [&](const Choice& draft) { return ends(draft.token); });
   if (end != round_.drafts.end()) {
     round_.drafts.erase(end + 1, round_.drafts.end());
@@ -361,6 +372,9 @@ Outcome Generation::run() {
     if (first && take(*first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
+    // The first token is the prompt's; the host's work between passes is that of plain decoding.
+    if (const auto pass = plain_.seconds_per_token(); pass && outcome_.tokens.size() > 1)
+      stats.plain_seconds = *pass * static_cast<double>(outcome_.tokens.size() - 1) + std::max(0.0, stats.host_seconds());
     const SequenceTimes after = sequence_.times();
     stats.device_seconds = after.device_seconds - before.device_seconds;
     stats.remote_seconds = after.remote_seconds - before.remote_seconds;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "speculation/drafter.h"
+#include "speculation/round_costs.h"
 #include "speculation/sequence.h"
 #include "speculation/token_history.h"
 
@@ -23,6 +24,7 @@ struct Limits {
   std::function<bool(Token)> ends_generation;  ///< such a token ends the text and is not emitted
   /// Called before passes whose results can be dropped: true ends the generation (`cancelled`).
   std::function<bool()> interrupted = {};
+  const RoundCosts* costs = nullptr;  ///< of passes, for Stats::plain_seconds; null: not measured
 };
 
 struct DraftPosition {
@@ -50,6 +52,8 @@ struct Stats {
   std::uint64_t device_rounds = 0;                  ///< rounds that a RoundRunner ran at once; their time is round_seconds
   std::uint64_t refreshes = 0, refreshed_sets = 0;  ///< cosines measured anew; and how often other sublayers were skipped after that
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
+  /// That plain decoding would have taken instead of generation_seconds, from the rounds' own times (plain_time.h); 0: not known.
+  double plain_seconds = 0;
   double refresh_seconds = 0;          ///< of draft_seconds: measuring the cosines anew
   double device_seconds = 0;           ///< of the generation: spent waiting for the device; the rest is the host's own work
   double remote_seconds = 0;           ///< of these, in which passes were at the devices of other layers

@@ -252,7 +252,8 @@ TEST_F(BadInput, MoreMemoryThanThereIs) {
   config.heads = config.kv_heads = 4;
   config.layers = 24;
   fixtures::write_tiny_model(config, folder_.file("wide.gguf"));
-  expect({"run", "-m", folder_.file("wide.gguf"), "-p", "Hello", "--ctx", "1048576"}, 5, "KV cache for a context of 1048576");
+  expect({"run", "-m", folder_.file("wide.gguf"), "-p", "Hello", "--ctx", "1048576", "--memory", "4GiB"}, 5,
+         "KV cache for a context of 1048576");
   expect_run({"--ctx", "2000000000"}, 2, "2000000000");
 }
 

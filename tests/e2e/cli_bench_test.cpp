@@ -74,7 +74,7 @@ TEST_F(CliBench, TheOtherFormats) {
 }
 
 TEST_F(CliBench, SavedTokensAreThoseOfRun) {
-  const Arguments sampling = {"--temp", "0.9", "--seed", "7"};
+  const Arguments sampling = {"--temp", "0.9", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", "7"};
   Arguments arguments = bench({"--save-tokens", folder_.file("tokens.jsonl"), "-o", folder_.file("result.md")});
   arguments.insert(arguments.end(), sampling.begin(), sampling.end());
   const Result result = run(arguments);

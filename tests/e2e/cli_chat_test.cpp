@@ -47,12 +47,12 @@ TEST_F(CliChat, LinesThroughAPipe) {
 
 TEST_F(CliChat, TheSecondTurnReadsWhatIsNewAndSaysWhatAFreshSessionSays) {
   const std::string file = folder_.file("talk.json");
-  const Result first = run(Command{chat({"-n", "16"}), "def add(a, b):\nclass Stack:\n/save " + file + "\n"});
+  const Result first = run(Command{chat({"-n", "16", "--temp", "0"}), "def add(a, b):\nclass Stack:\n/save " + file + "\n"});
   ASSERT_EQ(first.code, 0) << first.error;
   const auto read = [](const std::string& error, std::size_t from) { return std::stoul(error.substr(error.find("read ", from) + 5)); };
   const std::size_t behind_first = first.error.find("read ") + 5;
   const unsigned long second_read = read(first.error, behind_first);
-  const Result fresh = run(Command{chat({"-n", "16"}), "/load " + file + "\n/retry\n"});
+  const Result fresh = run(Command{chat({"-n", "16", "--temp", "0"}), "/load " + file + "\n/retry\n"});
   ASSERT_EQ(fresh.code, 0) << fresh.error;
   EXPECT_LT(second_read + 10, read(fresh.error, 0)) << "the first turn and its answer were not read again";
   const auto last_line = [](const std::string& text) { return text.substr(text.rfind('\n', text.size() - 2) + 1); };

@@ -212,7 +212,7 @@ TEST_F(CliModels, CommandLinesOfLlamaCppRunAndAreExplained) {
   EXPECT_EQ(own.code, 0) << own.error;
   EXPECT_EQ(theirs.code, 0) << theirs.error;
   EXPECT_EQ(own.out, theirs.out);
-  EXPECT_EQ(own.error, "");
+  EXPECT_FALSE(contains(own.error, "not needed")) << own.error;
   for (const char* part : {"-ngl, not needed: every layer runs on the device", "not needed: the device does the work"}) {
     const std::size_t first = theirs.error.find(part);
     EXPECT_NE(first, std::string::npos) << theirs.error;

@@ -198,7 +198,8 @@ TEST_F(CliQuantize, ControlCLeavesNothingBehind) {
 
 /// The program's tokens that agree with `expected` before the first that does not.
 std::size_t agreeing(const std::string& model, const std::string& prompt, const std::vector<int>& expected) {
-  const Result result = run({"run", "-m", model, "-p", prompt, "-n", std::to_string(expected.size()), "--draft", "none", "--json"});
+  const Result result =
+      run({"run", "-m", model, "-p", prompt, "-n", std::to_string(expected.size()), "--draft", "none", "--temp", "0", "--json"});
   EXPECT_EQ(result.code, 0) << result.error;
   const auto tokens = json::parse(result.out)["tokens"].get<std::vector<int>>();
   return static_cast<std::size_t>(std::ranges::mismatch(tokens, expected).in1 - tokens.begin());

@@ -35,19 +35,6 @@ class Cli : public testing::Test {
 
 fixtures::TemporaryDirectory* Cli::folder_ = nullptr;
 
-TEST_F(Cli, AContextBeyondTheTrainedOneIsWarnedOf) {
-  const auto errors = [](const char* context) {
-    const Result result = run({"run", "-m", model(), "-p", "Hello", "-n", "1", "--draft", "none", "--ctx", context});
-    EXPECT_EQ(result.code, 0) << result.error;
-    return result.error;
-  };
-  EXPECT_EQ(errors("2048"), "");
-  EXPECT_EQ(errors("0"), "");
-  const std::string warning = errors("2049");
-  EXPECT_TRUE(contains(warning, "warning: the context is 2049 tokens, and the model was trained for texts of 2048")) << warning;
-  EXPECT_EQ(warning.find('\n'), warning.size() - 1) << "one line";
-}
-
 TEST_F(Cli, JsonHasEverything) {
   const Result result = run({"run", "-m", model(), "-p", "Hello", "-n", "24", "--json"});
   ASSERT_EQ(result.code, 0) << result.error;

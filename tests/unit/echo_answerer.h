@@ -47,6 +47,7 @@ class Echo : public Answerer {
     return bytes;
   }
   std::size_t context() const override { return context_; }
+  std::size_t trained_context() const override { return trained_context_; }
   std::string model_name() const override { return "echo"; }
   std::string drafter() const override { return drafter_; }
   void set_drafter(const std::string& specification) override {
@@ -56,7 +57,7 @@ class Echo : public Answerer {
   bool reseed() override { return ++seed_ > 0; }
   std::string statistics() const override { return "rounds 2\n"; }
 
-  std::size_t context_ = 1000;
+  std::size_t context_ = 1000, trained_context_ = 0;
 
  private:
   std::string drafter_ = "asd";

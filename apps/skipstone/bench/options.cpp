@@ -136,7 +136,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
   add_speed_options(command, o);
   add_sweep_options(command, o);
   add_engine_options(command, o.engine);
-  add_sampling_options(command, o.sampling);
+  add_sampling_options(command, o.sampling, "Sampling");
   const char* group = "Output";
   o.format_option = command.add_option("--format", o.format, fmt::format("{}; default: md", format_names))
                         ->envname("SKIPSTONE_FORMAT")

@@ -1,9 +1,12 @@
 // skipstone chat: a conversation in a terminal.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +27,10 @@ namespace {
 
 struct Options {
   std::string model, draft = "auto", colour = "auto";
-  std::int64_t max_tokens = -1;
+  std::optional<std::int64_t> max_tokens;
   EngineOptions engine;
   DraftOptions drafting;
-  skipstone_session_params sampling = skipstone::session_params();
+  skipstone_session_params sampling = default_sampling();
   SamplingOptions given;
   ChatOptions chat;
   std::vector<std::string> stop;
@@ -38,14 +41,20 @@ std::string history_file() {
   return folder.empty() ? "" : skipstone::platform::text_of(skipstone::platform::path_of(folder) / "chat-history");
 }
 
-/// Checks the limits before a model is loaded.
-chat::AnswerLimits limits(const Options& options) {
-  if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
-    fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens);
+/// Checks options before a model is loaded.
+void check(const Options& options) {
+  const std::int64_t most = options.max_tokens.value_or(0);
+  if (most < -1 || most > std::numeric_limits<std::int32_t>::max()) {
+    fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", most);
   }
   skipstone::check(skipstone_session_check_params(&options.sampling));
+}
+
+/// Half of the context unless -n says otherwise: an answer that does not end by itself leaves room for the next question.
+chat::AnswerLimits limits(const Options& options, std::uint32_t context) {
   chat::AnswerLimits all{.stop = options.stop};
-  if (options.max_tokens >= 0) all.tokens = static_cast<std::uint32_t>(options.max_tokens);
+  const std::int64_t most = options.max_tokens.value_or(std::max(context / 2, 1u));
+  if (most >= 0) all.tokens = static_cast<std::uint32_t>(most);
   return all;
 }
 
@@ -55,24 +64,20 @@ void greet(const chat::SessionAnswerer& answerer, chat::Screen& screen) {
     screen.status(fmt::format("{}, template {}, context of {} tokens; /help lists the commands", answerer.model_name(), info.name,
                               answerer.context()));
   }
-  if (info.source == SKIPSTONE_CHAT_PLAIN) {
-    screen.status(
-        "note: this is a base model; it was not trained to answer. It continues a transcript in plain words, so what comes is how such a "
-        "text could go on.");
-  }
+  if (info.source == SKIPSTONE_CHAT_PLAIN) screen.status(base_model_note);
 }
 
 ExitCode run_chat(Options& options) {
   options.sampling.draft = options.draft.c_str();
-  chat::AnswerLimits answer_limits = limits(options);
+  check(options);
   const std::string chat_template = read_chat_template(options.chat.chat_template);
   interrupt::install();
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
-  note_device(engine);
   warn_of_long_context(engine, options.engine);
   options.given.recommend(engine, options.sampling);
-  chat::SessionAnswerer answerer(engine, chat_template, options.sampling, std::move(answer_limits));
+  chat::SessionAnswerer answerer(engine, chat_template, options.sampling, limits(options, engine.info().context));
+  note_device(engine);
   interrupt::install_for_conversation();
   std::unique_ptr<chat::LineInput> input = chat::open_line_editor(history_file());
   if (input == nullptr) input = chat::open_plain_input();
@@ -92,9 +97,9 @@ void add_chat(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<Options>();
   Options& o = *options;
   add_model_option(*command, o.model);
-  add_number(*command, "-n,--predict,--n-predict", o.max_tokens, "Most tokens of an answer; -1: until it ends or the context is full")
-      ->envname("SKIPSTONE_PREDICT")
-      ->capture_default_str();
+  add_number(*command, "-n,--predict,--n-predict", o.max_tokens,
+             "Most tokens of an answer; -1: until it ends or the context is full; default: half of the context")
+      ->envname("SKIPSTONE_PREDICT");
   command->add_option("--draft", o.draft, "How to draft: NAME[:key=value,...], see `skipstone help drafters`")
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()

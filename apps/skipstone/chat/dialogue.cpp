@@ -190,7 +190,7 @@ void Dialogue::say_end(const Turn& turn) {
   if (!turn.drafter.empty()) line += " · " + turn.drafter;
   line += fmt::format(" · read {}", turn.read_tokens);
   if (turn.interrupted) line += " · stopped";
-  if (turn.out_of_tokens) line += " · limit of -n reached";
+  if (turn.out_of_tokens) line += fmt::format(" · cut at the limit of {} (-n)", counted(turn.tokens, "token"));
   screen_.status(line + "]");
   if (turn.context_full) {
     screen_.status("the context is full: the answer was cut");
@@ -218,6 +218,11 @@ void Dialogue::offer_room() {
                                counted(all - std::min(all, left), "token")));
   }
   screen_.status("  /undo takes back the last exchange, /clear forgets all; then /retry asks again");
+  const std::size_t context = answerer_.context(), trained = answerer_.trained_context();
+  if (trained > context) {
+    screen_.status(fmt::format("  the model was trained for {} tokens: skipstone chat --ctx {} has more room", trained,
+                               std::min(trained, 2 * context)));
+  }
 }
 
 // ---- commands ----

@@ -49,6 +49,8 @@ class Answerer {
   /// The number of tokens of the conversation's prompt, and of the context.
   virtual std::size_t count(const Conversation& conversation) = 0;
   virtual std::size_t context() const = 0;
+  /// The longest context that the model was trained for; 0: it does not say.
+  virtual std::size_t trained_context() const = 0;
 
   virtual std::string model_name() const = 0;
   virtual std::string drafter() const = 0;

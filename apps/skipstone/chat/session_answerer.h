@@ -28,6 +28,7 @@ class SessionAnswerer : public Answerer {
   Turn answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) override;
   std::size_t count(const Conversation& conversation) override { return prompt_.of(conversation).tokens.size(); }
   std::size_t context() const override { return engine_.info().context; }
+  std::size_t trained_context() const override { return engine_.info().context_trained; }
   std::string model_name() const override { return engine_.info().model_name; }
   std::string drafter() const override { return draft_; }
   void set_drafter(const std::string& specification) override;

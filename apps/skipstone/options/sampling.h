@@ -7,9 +7,20 @@
 #include <string_view>
 #include <variant>
 
-#include "skipstone/skipstone.h"
+#include "skipstone/skipstone.hpp"
 
 namespace cli {
+
+/// The values of every command and request where neither an option nor the model's file has others: llama.cpp's. Measurements
+/// (`skipstone bench`) and the library are greedy instead.
+inline skipstone_session_params default_sampling() {
+  skipstone_session_params params = skipstone::session_params();
+  params.temperature = 0.8f;
+  params.top_k = 40;
+  params.top_p = 0.95f;
+  params.min_p = 0.05f;
+  return params;
+}
 
 struct SamplingField {
   std::string_view name;                                               ///< in requests and records

@@ -64,9 +64,9 @@ void SamplingOptions::recommend(const skipstone::Engine& engine, skipstone_sessi
   }
 }
 
-SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params) {
+SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params, const char* group) {
   const auto add = [&](const char* name, auto& value, const char* help, const char* variable) {
-    return add_number(command, name, value, help)->envname(variable)->capture_default_str()->group("Sampling");
+    return add_number(command, name, value, help)->envname(variable)->capture_default_str()->group(group);
   };
   SamplingOptions given;
   for (std::size_t i = 0; i < sampling_fields.size(); ++i) {

@@ -19,8 +19,11 @@ struct SamplingOptions {
   void recommend(const skipstone::Engine& engine, skipstone_session_params& params) const;
 };
 
-/// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty and --seed.
-SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params);
+/// The group of these options in commands that call SamplingOptions::recommend().
+inline constexpr const char* recommended_sampling_group = "Sampling (these defaults, unless the model's file recommends others)";
+
+/// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty and --seed, with the values of `params` as defaults.
+SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params, const char* group = recommended_sampling_group);
 
 /// Adds --rounds.
 void add_rounds_option(CLI::App& command, skipstone_session_params& params);
@@ -58,6 +61,11 @@ struct ChatOptions {
 
 /// Adds --system and --chat-template, and returns both.
 std::vector<CLI::Option*> add_chat_options(CLI::App& command, ChatOptions& options);
+
+/// What users of a conversation are told where the model has no chat template (SKIPSTONE_CHAT_PLAIN).
+inline constexpr const char* base_model_note =
+    "note: this is a base model, which was not trained to answer: it continues a transcript in plain words, and may write both sides of "
+    "it.";
 
 /// Adds --stop.
 void add_stop_option(CLI::App& command, std::vector<std::string>& stop);

@@ -93,6 +93,7 @@ void fields(Archive& archive, Statistics& s) {
   archive.derived("guesses_rejected", [&] { return s.guesses_rejected; });
   archive.seconds("prompt", s.prompt_seconds);
   archive.seconds("generation", s.generation_seconds);
+  archive.seconds("plain", s.plain_seconds);
   archive.seconds("draft", s.draft_seconds);
   archive.seconds("verify", s.verify_seconds);
   archive.seconds("round", s.round_seconds);
@@ -218,6 +219,10 @@ std::string statistics_text(const RunStatistics& s, const std::string& device) {
                              1000.0 * s.prompt_seconds));
   line("generation", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.generated_tokens,
                                  rate(s.generated_tokens, s.generation_seconds), 1000.0 * s.generation_seconds));
+  if (s.plain_seconds > 0 && s.generation_seconds > 0) {
+    line("times plain", fmt::format("{:10.2f}  plain decoding: {:.1f} ms, by the times of these rounds",
+                                    s.plain_seconds / s.generation_seconds, 1000.0 * s.plain_seconds));
+  }
   line("stopped by", fmt::format("{:>10}", s.stop_reason));
   line("drafter", fmt::format("{:>10}", s.drafter));
   line("rounds",

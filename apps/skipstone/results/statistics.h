@@ -46,6 +46,7 @@ struct RunStatistics {
   std::uint64_t early_tokens = 0, early_layers = 0, early_confident = 0, early_guessed = 0, early_full = 0, guesses_rejected = 0;
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0, refresh_seconds = 0,
          host_seconds = 0, device_seconds = 0, remote_seconds = 0, pipelined_seconds = 0;
+  double plain_seconds = 0;                ///< that plain decoding would have taken instead of generation_seconds; 0: not known
   std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
   std::vector<DrafterShare> by_drafter;
   std::vector<Strategy> strategies;

@@ -33,7 +33,7 @@ struct RunOptions {
   std::uint32_t logits = 0;
   EngineOptions engine;
   DraftOptions drafting;
-  skipstone_session_params sampling = skipstone::session_params();
+  skipstone_session_params sampling = default_sampling();
   SamplingOptions given;
   double online = 0;
   ChatOptions chat;
@@ -74,6 +74,10 @@ void complete(RunPrompt& prompt, const skipstone::Engine& engine) {
   } else {
     check_prompt_tokens(prompt.tokens, engine);
     prompt.text = engine.detokenize(prompt.tokens);
+  }
+  if (const std::uint32_t context = engine.info().context; prompt.tokens.size() > context) {
+    fail(ExitCode::usage, "the prompt is {} tokens long, but the context holds {}; shorten it, or ask for a larger context with --ctx",
+         prompt.tokens.size(), context);
   }
 }
 
@@ -152,6 +156,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, RunPrompt
   const std::vector<float> logits = options.logits > 0 ? first_logits(engine, prompt.tokens, options.logits) : std::vector<float>();
   skipstone::Session session = make_session(engine, session_params(options));
   session.set_stop(options.stop);
+  note_device(engine);
   const interrupt::Interruptible interruptible(session);
 
   // The prompt is written with the first token, so that standard output stays empty if the prompt is refused.
@@ -202,10 +207,9 @@ ExitCode run(RunOptions& options) {
   RunPrompt prompt = choose_prompt(options);
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
-  note_device(engine);
   warn_of_long_context(engine, options.engine);
+  options.given.recommend(engine, options.sampling);
   if (options.one_turn) {
-    options.given.recommend(engine, options.sampling);
     const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};
     return run_turn(engine, session_params(options), turn, prompt.text);
   }

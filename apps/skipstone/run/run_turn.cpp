@@ -18,8 +18,8 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
                   const std::string& message) {
   chat::SessionAnswerer answerer(engine, read_chat_template(options.chat.chat_template), params,
                                  {.stop = options.stop, .tokens = options.max_tokens});
-  if (answerer.info().source == SKIPSTONE_CHAT_PLAIN)
-    note("note: this is a base model; it was not trained to answer, and continues a transcript in plain words");
+  note_device(engine);
+  if (answerer.info().source == SKIPSTONE_CHAT_PLAIN) note(base_model_note);
   chat::Conversation conversation;
   conversation.set_system(options.chat.system);
   conversation.add({.role = "user", .content = message});

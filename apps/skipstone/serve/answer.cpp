@@ -32,18 +32,20 @@ std::string valid_text(const std::string& text) { return Json::parse(json_text(J
 
 Json timings_json(const Usage& usage) {
   const std::uint64_t read = usage.prompt_tokens - usage.cached_tokens;
-  return {{"prompt_n", read},
-          {"cache_n", usage.cached_tokens},
-          {"prompt_ms", usage.prompt_seconds * 1e3},
-          {"prompt_per_second", per_second(read, usage.prompt_seconds)},
-          {"predicted_n", usage.completion_tokens},
-          {"predicted_ms", usage.generation_seconds * 1e3},
-          {"predicted_per_second", per_second(usage.completion_tokens, usage.generation_seconds)},
-          {"draft_n", usage.drafted},
-          {"draft_n_accepted", usage.accepted},
-          {"rounds", usage.rounds},
-          {"tokens_per_round", per_second(usage.accepted + usage.rounds, static_cast<double>(usage.rounds))},
-          {"seed", usage.seed}};
+  Json timings = {{"prompt_n", read},
+                  {"cache_n", usage.cached_tokens},
+                  {"prompt_ms", usage.prompt_seconds * 1e3},
+                  {"prompt_per_second", per_second(read, usage.prompt_seconds)},
+                  {"predicted_n", usage.completion_tokens},
+                  {"predicted_ms", usage.generation_seconds * 1e3},
+                  {"predicted_per_second", per_second(usage.completion_tokens, usage.generation_seconds)},
+                  {"draft_n", usage.drafted},
+                  {"draft_n_accepted", usage.accepted},
+                  {"rounds", usage.rounds},
+                  {"tokens_per_round", per_second(usage.accepted + usage.rounds, static_cast<double>(usage.rounds))},
+                  {"seed", usage.seed}};
+  if (usage.plain_seconds.value_or(0) > 0) timings["plain_ms"] = *usage.plain_seconds * 1e3;
+  return timings;
 }
 
 Answer::Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange, MemoryShare memory)

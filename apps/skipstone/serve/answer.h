@@ -34,11 +34,13 @@ struct Usage {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0, reasoning_tokens = 0;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   double prompt_seconds = 0, generation_seconds = 0;
+  /// That plain decoding would have taken instead of generation_seconds (RunStatistics); nothing where a choice does not know.
+  std::optional<double> plain_seconds = 0.0;
   std::uint64_t seed = 0;
   std::string stop_text;  ///< of the request, if it ended the answer
 };
 
-/// llama.cpp's names, and tokens_per_round.
+/// llama.cpp's names, tokens_per_round, seed, and plain_ms where it is known.
 skipstone::Json timings_json(const Usage& usage);
 
 /// Used by the thread that generates. A stream's header is sent with its first event: what fails before has a status of its own.

@@ -235,6 +235,8 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   usage.accepted += statistics.accepted;
   usage.prompt_seconds += statistics.prompt_seconds;
   usage.generation_seconds += statistics.generation_seconds;
+  usage.plain_seconds =
+      statistics.plain_seconds > 0 && usage.plain_seconds ? std::optional(*usage.plain_seconds + statistics.plain_seconds) : std::nullopt;
   metrics_.generated(statistics);
 }
 

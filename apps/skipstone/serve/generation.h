@@ -28,9 +28,8 @@ struct Model {
   std::vector<skipstone_token> end_tokens;
   std::vector<std::string> stop_strings;
   std::uint32_t context = 0, vocabulary = 0;
-  std::size_t longest_piece = 1;  ///< most bytes that a token represents
-  double plain_token_ms = 0;      ///< of one token without drafts or concurrent sequences, measured when it was loaded
-  skipstone_session_params sampling = openai_sampling();  ///< of requests that give no values
+  std::size_t longest_piece = 1;                           ///< most bytes that a token represents
+  skipstone_session_params sampling = default_sampling();  ///< of requests that give no values
 };
 
 /// The conversation as the template writes it: the document of skipstone_chat_show(). Throws ApiError (400) with the place in the request

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/json_fwd.h"
+#include "options/sampling.h"
 #include "serve/places.h"
 #include "skipstone/skipstone.hpp"
 
@@ -17,18 +18,9 @@ namespace cli::serve {
 /// The API form of a request and of its answer.
 enum class Form { chat, completion, responses, messages };
 
-/// A session's parameters with OpenAI's defaults of sampling.
-inline skipstone_session_params openai_sampling() {
-  skipstone_session_params params = skipstone::session_params();
-  params.temperature = 1.0f;
-  params.top_k = 0;
-  params.top_p = 1.0f;
-  return params;
-}
-
 /// Values of absent fields.
 struct RequestDefaults {
-  skipstone_session_params sampling = openai_sampling();
+  skipstone_session_params sampling = default_sampling();
   std::string draft = "auto";
 };
 

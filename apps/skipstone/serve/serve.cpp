@@ -87,7 +87,7 @@ Loading for_request(const serve::ModelStore::KeepGoing& keep_going) {
 }
 
 /// Prepares measured costs, indexes, pipelines and the driver's first-run work, so that no token waits for them.
-void prepare(serve::Model& model, const ServerOptions& options, const Loading& loading) {
+void prepare(const serve::Model& model, const ServerOptions& options, const Loading& loading) {
   skipstone_session_params params = skipstone::session_params();
   params.draft = options.defaults.draft.c_str();
   std::vector<skipstone::Session> sessions;  // alive at the same time, like requests
@@ -97,8 +97,7 @@ void prepare(serve::Model& model, const ServerOptions& options, const Loading& l
     sessions.back().generate({0}, 2, [&](const skipstone_chunk&) { return loading.keep_going(); });
     if (options.parallel == 1) sessions.clear();
   }
-  const skipstone::Json costs = skipstone::Json::parse(skipstone::costs(model.engine));
-  model.plain_token_ms = costs.at("passes").at(0).at("verify").get<double>() / 1e3;
+  skipstone::costs(model.engine);
 }
 
 std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const serve::ModelFile& file, const std::string& alias,
@@ -194,11 +193,6 @@ ExitCode run_serve(ServeOptions& options) {
   options.server.model_memory_limit = options.engine.memory;
   const std::unique_ptr<serve::ModelStore> models = make_store(options);
   store = models.get();
-  if (const auto model = models->if_loaded(0)) {
-    note_device(model->engine);
-  } else if (options.engine.devices.empty()) {
-    note_device(engine_params("", options.engine).device);
-  }
   std::unique_ptr<Server> server;
   try {
     server = std::make_unique<Server>(*models, options.server);
@@ -208,6 +202,12 @@ ExitCode run_serve(ServeOptions& options) {
   const std::string host =
       options.server.address.find(':') == std::string::npos ? options.server.address : "[" + options.server.address + "]";
   const std::string name = models->size() == 1 ? models->file(0).name : fmt::format("{} models", models->size());
+  if (const auto model = models->if_loaded(0)) {
+    note_device(model->engine);
+    if (model->chat.info().source == SKIPSTONE_CHAT_PLAIN) note(base_model_note);
+  } else if (options.engine.devices.empty()) {
+    note_device(engine_params("", options.engine).device);
+  }
   note("Serving {} at http://{}:{} ({} requests at a time). Ctrl-C ends it.", name, host, server->port(), options.server.parallel);
   const ExitCode code =
       serve_until_the_end(*server, std::chrono::seconds(options.grace_seconds), std::chrono::seconds(options.drain_seconds));

@@ -301,13 +301,13 @@ void Server::props(HttpRequest request, const ExchangePtr& exchange) {
   if (model) {
     const skipstone_chat_info chat = model->chat.info();
     answer["chat_template"] = chat.source_text;
+    answer["base_model"] = chat.source == SKIPSTONE_CHAT_PLAIN;
     answer["chat_template_tool_use"] = chat.tool_use_text == nullptr ? Json() : Json(chat.tool_use_text);
     answer["tool_form"] = chat.tools != 0 ? "template" : "generic";
   }
   answer["drafters"] = std::move(drafters);
   if (model) {
     const skipstone_engine_info info = model->engine.info();
-    answer["plain_token_ms"] = model->plain_token_ms;
     answer["device"] = info.device_name;
     answer["driver"] = info.driver;
     answer["fingerprint"] = info.fingerprint;

@@ -1,0 +1,153 @@
+// What commands say and take before a text begins: the device, its memory, sampling that no option gives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "program.h"
+#include "unit/edited_model.h"
+
+namespace skipstone::e2e {
+namespace {
+
+using nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+class CliStart : public testing::Test {
+ protected:
+  CliStart() {
+    fixtures::TinyConfig config;
+    config.context = 2048;
+    fixtures::write_tiny_model(config, model());
+  }
+  std::string model() const { return folder_.file("tiny.gguf"); }
+  Result generate(const Arguments& more) const {
+    Arguments all = {"run", "-m", model(), "-p", "Hello", "-n", "16", "--draft", "none"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  }
+
+  fixtures::TemporaryDirectory folder_;
+};
+
+// One line before the text; an error is alone.
+TEST_F(CliStart, NamesTheDevice) {
+  const json device = json::parse(run({"devices", "--json"}).out)["devices"][0];
+  const std::string name = device["name"], kind = device["kind"], driver = device["driver"];
+  const std::string line = "Device: " + name + ", " + kind + ", driver " + driver;
+  const Result plain = generate({});
+  ASSERT_EQ(plain.code, 0) << plain.error;
+  EXPECT_EQ(plain.error.find(line), 0u) << plain.error;
+  EXPECT_EQ(std::ranges::count(plain.error, '\n'), 1) << plain.error;
+  EXPECT_TRUE(contains(generate({"--stats"}).error, "device              " + name));
+  for (const Arguments& other : {Arguments{"run", "--chat", "-m", model(), "-p", "Hello", "-n", "2"}, {"chat", "-m", model(), "-n", "2"}}) {
+    const Result result = run(Command{other, "Hello\n"});
+    EXPECT_EQ(result.error.find(line), 0u) << result.error;
+  }
+  EXPECT_FALSE(contains(generate({"--draft", "copy:no.txt"}).error, "Device"));
+  EXPECT_FALSE(contains(generate({"--ctx", "2"}).error, "Device"));
+}
+
+TEST_F(CliStart, AContextBeyondTheTrainedOneIsWarnedOf) {
+  for (const char* context : {"2048", "0"}) EXPECT_FALSE(contains(generate({"--ctx", context}).error, "warning")) << context;
+  const Result result = generate({"--ctx", "2049"});
+  EXPECT_EQ(result.code, 0) << result.error;
+  EXPECT_TRUE(contains(result.error, "warning: the context is 2049 tokens, and the model was trained for texts of 2048")) << result.error;
+}
+
+TEST_F(CliStart, StaysWithinTheMemoryThatItIsGiven) {
+  for (const char* size : {"1GiB", "1g", "1073741824"}) EXPECT_EQ(generate({"--memory", size}).code, 0) << size;
+  const Result small = generate({"--memory", "1000"});
+  EXPECT_EQ(small.code, 5) << small.error;
+  EXPECT_TRUE(contains(small.error, "memory limit")) << small.error;
+  for (const char* wrong : {"much", "1.5.2GiB", "-1GiB", "6GiBit", ""}) {
+    const Result result = generate({"--memory", wrong});
+    EXPECT_EQ(result.code, 2) << wrong;
+    EXPECT_TRUE(contains(result.error, "is no size such as 6GiB")) << result.error;
+  }
+  const Result variable =
+      run(Command{.arguments = {"run", "-m", model(), "-p", "Hello", "-n", "1"}, .environment = {{"SKIPSTONE_MEMORY", "1000"}}});
+  EXPECT_EQ(variable.code, 5) << variable.error;
+  for (const char* command : {"chat", "bench", "tune", "inspect", "serve", "devices"}) {
+    EXPECT_TRUE(contains(run({command, "--help"}).out, "--memory SIZE")) << command;
+  }
+}
+
+// `inspect` plans for each device as loading does.
+TEST_F(CliStart, InspectSaysWhetherEachDeviceFits) {
+  const auto fits = [&](const Arguments& more) {
+    Arguments all = {"inspect", model(), "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return json::parse(run(all).out)["devices"];
+  };
+  const json listed = json::parse(run({"devices", "--json"}).out)["devices"], all = fits({});
+  ASSERT_EQ(all.size(), listed.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i]["name"], listed[i]["name"]);
+    EXPECT_TRUE(all[i]["fits"].get<bool>()) << all[i];
+    EXPECT_GT(all[i]["available"].get<std::uint64_t>(), 0u);
+  }
+  const json none = fits({"--memory", "1000"});
+  EXPECT_FALSE(none[0]["fits"].get<bool>());
+  EXPECT_TRUE(contains(none[0]["why"], "memory limit")) << none[0];
+  EXPECT_TRUE(contains(run({"inspect", model()}).out, ": fits ("));
+  EXPECT_TRUE(contains(run({"inspect", model(), "--memory", "1000"}).out, ": does not fit: "));
+}
+
+// The values of options, else the model file's, else those that --help shows.
+TEST_F(CliStart, SamplesAlikeInAllCommands) {
+  const auto text = [&](const Arguments& more) { return generate(more).out; };
+  const Arguments shown = {"--temp", "0.8", "--top-k", "40", "--top-p", "0.95", "--min-p", "0.05"};
+  EXPECT_EQ(text({}), text(shown));
+  EXPECT_NE(text({}), text({"--temp", "0"}));
+  EXPECT_NE(text({}), text({"--seed", "7"}));
+  for (const char* command : {"run", "chat", "serve"}) {
+    const std::string help = run({command, "--help"}).out;
+    for (const char* part :
+         {"--temp FLOAT=0.8", "--top-k UINT=40", "--top-p FLOAT=0.95", "--min-p FLOAT=0.05", "unless the model's file recommends others"})
+      EXPECT_TRUE(contains(help, part)) << command << part << help;
+  }
+  const auto answer = [&](const Arguments& more) {
+    Arguments all = {"run", "--chat", "-m", model(), "-p", "Hello", "-n", "16"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all).out;
+  };
+  EXPECT_EQ(answer({}), answer(shown));
+}
+
+TEST_F(CliStart, TakesTheModelFilesSamplingBeforeItsOwn) {
+  tests::EditedModel model;
+  model.set("general.sampling.temp", 0.6f).set("general.sampling.top_k", std::int32_t{20});
+  model.write(folder_.file("advice.gguf"));
+  const auto text = [&](const Arguments& more) {
+    Arguments all = {"run", "-m", folder_.file("advice.gguf"), "-p", "Hello", "-n", "24"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Result result = run(all);
+    EXPECT_EQ(result.code, 0) << result.error;
+    return result.out;
+  };
+  EXPECT_EQ(text({}), text({"--temp", "0.6", "--top-k", "20", "--top-p", "0.95", "--min-p", "0.05"}));
+  EXPECT_EQ(text({"--temp", "0"}), text({"--temp", "0", "--top-k", "0"}));
+  EXPECT_NE(text({}), text({"--temp", "1.5", "--top-k", "0", "--min-p", "0"}));
+}
+
+// Half of the context where -n says nothing; a full context offers the ways on.
+TEST_F(CliStart, AnAnswerInAChatHasACap) {
+  const Result capped = run(Command{
+      {"chat", "-m", model(), "--ctx", "64", "--temp", "2", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", "3"}, "Hello\n"});
+  ASSERT_EQ(capped.code, 0) << capped.error;
+  EXPECT_TRUE(contains(capped.error, "cut at the limit of 32 tokens (-n)")) << capped.error;
+  const Result full = run(Command{
+      {"chat", "-m", model(), "--ctx", "64", "-n", "-1", "--temp", "2", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", "3"},
+      "Hello\nHello\n"});
+  EXPECT_TRUE(contains(full.error, "the context is full")) << full.error;
+  EXPECT_TRUE(contains(full.error, "the model was trained for 2048 tokens: skipstone chat --ctx 128 has more room")) << full.error;
+}
+
+}  // namespace
+}  // namespace skipstone::e2e
