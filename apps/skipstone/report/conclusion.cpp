@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -114,6 +113,7 @@ std::string drafts_sentence(const ModelLines& model) {
                        beyond(best));
   }
   std::vector<std::string> gains;
+  gains.reserve(ranked.size());
   for (const Ranked& one : ranked) gains.push_back(fmt::format("{:.2f} on {}{}", one.measured.median, device_of(one), beyond(one)));
   if (gains.size() > most_listed) {
     gains.erase(gains.begin() + 1, gains.end() - 1);
@@ -154,7 +154,9 @@ std::string text_sentence(const std::vector<Line>& lines) {
     return first != nullptr && first->device->exactness->plain != line.device->exactness->plain;
   });
   std::set<const Line*> firsts;
-  for (const Line& line : lines | std::views::filter(has_text)) firsts.insert(first_with_text(line, lines));
+  for (const Line& line : lines) {
+    if (has_text(line)) firsts.insert(first_with_text(line, lines));
+  }
   const auto texts = std::ranges::count_if(lines, has_text);
   std::string text = test_text(lines) + "; ";
   if (texts == 0) return text + "no text was measured.";
@@ -201,7 +203,7 @@ std::vector<std::string> noise_warnings(const std::vector<ModelLines>& models) {
   for (const ModelLines& model : models) {
     for (const ShapeLine& line : model.lines) {
       std::vector<std::string> found = noisy(*line.shape);
-      if (found.empty()) continue;
+      if (found.empty() || line.line->record->quick) continue;
       const std::size_t more = found.size() > most_listed ? found.size() - most_listed : 0;
       found.resize(found.size() - more);
       warnings.push_back(fmt::format(

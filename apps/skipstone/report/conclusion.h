@@ -15,7 +15,7 @@ inline constexpr double most_spread = 0.20;
 /// A difference that lies within the spread of the runs is called none.
 std::vector<std::string> conclusions(const std::vector<Line>& lines, const std::vector<ModelLines>& models);
 
-/// A sentence for each device and model with a spread above `most_spread`.
+/// A sentence for each device and model with a spread above `most_spread`. Quick reports, whose speeds are not judged, have none.
 std::vector<std::string> noise_warnings(const std::vector<ModelLines>& models);
 
 }  // namespace cli::report
