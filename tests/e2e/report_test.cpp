@@ -3,6 +3,8 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
 #include "fixtures/temporary_directory.h"
 #include "program.h"
@@ -66,6 +68,12 @@ TEST_F(ReportTest, MeasuresTheDevice) {
   const json& shape = device["shapes"][0];
   EXPECT_GT(shape["prompt"]["tokens_per_second"].get<double>(), 0.0);
   EXPECT_GT(shape["decode"]["tokens_per_second"].get<double>(), 0.0);
+  const json &decode = shape["decode"], &pass = shape["passes"][0], &speedup = shape["speculation"]["speedups"][0];
+  for (const auto& [measured, median] : {std::pair{decode, "tokens_per_second"}, {pass, "milliseconds"}, {speedup, "speedup"}}) {
+    EXPECT_LE(measured["lowest"].get<double>(), measured[median].get<double>()) << measured;
+    EXPECT_GE(measured["highest"].get<double>(), measured[median].get<double>()) << measured;
+  }
+  EXPECT_LT(pass["lowest"].get<double>(), pass["highest"].get<double>()) << "two runs of the same time to the last digit";
   ASSERT_EQ(shape["passes"].size(), 6u);
   EXPECT_EQ(shape["passes"][5]["rows"], 32);
   ASSERT_EQ(shape["speculation"]["speedups"].size(), 3u);
@@ -121,9 +129,28 @@ TEST_F(ReportTest, IsComparedWithItselfAndOthers) {
   EXPECT_FALSE(contains(bytes_of(file("page.html")), "<script"));
 }
 
+TEST_F(ReportTest, ConcludesAndFitsAPipe) {
+  const Result compared = run({"compare", SKIPSTONE_RECORDS "/laptop.json", SKIPSTONE_RECORDS "/desktop.json"});
+  ASSERT_EQ(compared.code, 0) << compared.error;
+  EXPECT_TRUE(compared.out.starts_with("2 Example Radiance RX 7700 XT (desktop) decodes smollm2-135m:q4_0 fastest, 2.46 times as fast"))
+      << compared.out;
+  EXPECT_TRUE(contains(compared.out, "\nWarning: 1 Example Graphics 780 (laptop) is too noisy to compare")) << compared.out;
+  std::istringstream lines(compared.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST_F(ReportTest, IsComparedAsJson) {
+  const Result compared = run({"compare", "--json", SKIPSTONE_RECORDS "/laptop.json", SKIPSTONE_RECORDS "/desktop.json"});
+  ASSERT_EQ(compared.code, 0) << compared.error;
+  const json document = json::parse(compared.out);
+  EXPECT_EQ(document["conclusions"].size(), 3u);
+  EXPECT_EQ(document["warnings"].size(), 1u);
+  EXPECT_EQ(document["models"][1]["devices"][1]["decoding"]["tokens_per_second"], 452.0);
+}
+
 TEST_F(ReportTest, BadInputIsOneSentence) {
   json newer = json::parse(bytes_of(record()));
-  newer["schema_version"] = 2;
+  newer["schema_version"] = 3;
   write("newer.json", newer.dump());
   write("none.json", "no JSON");
   write("large.json", std::string((std::size_t{4} << 20) + 1, ' '));

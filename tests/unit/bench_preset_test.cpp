@@ -135,23 +135,48 @@ TEST(Plot, DrawsEverySeriesAndEscapesText) {
   const std::string lines = svg(plot);
   EXPECT_NE(lines.find("a &lt; b &amp; c"), std::string::npos);
   EXPECT_EQ(count(lines, "<circle"), 3u);  // what is no number is not drawn
-  EXPECT_EQ(count(lines, "stroke-dasharray"), 1u);
+  EXPECT_EQ(count(lines, "class=\"mark\""), 1u);
   Plot many = plot;
   many.series.assign(9, plot.series[0]);
-  EXPECT_EQ(count(svg(many), "stroke-dasharray"), 1u + 2) << "there are eight colours: the ninth line and its legend are dashed";
+  EXPECT_EQ(count(svg(many), "class=\"c0 again\""), 1u) << "there are eight colours: the ninth line has the first one again";
   EXPECT_NE(lines.find("viewBox=\"0 0 760 "), std::string::npos);
   many.series[0].name = std::string(40, 'n');
   EXPECT_NE(svg(many).find("viewBox=\"0 0 892 "), std::string::npos) << "a long name makes the page wider";
   EXPECT_EQ(lines.find("nan"), std::string::npos);
-  EXPECT_EQ(count(lines, "stroke-opacity"), 0u);
+  EXPECT_EQ(count(lines, "class=\"range\""), 0u);
   plot.series[1].points = {{1, 1, 0.0, 1.25}, {2, 1}};
   const std::string whiskers = svg(plot);
-  EXPECT_EQ(count(whiskers, "stroke-opacity"), 1u);  // one path for all of a series
+  EXPECT_EQ(count(whiskers, "class=\"range\""), 1u);  // one path for all of a series
   EXPECT_EQ(lines.find(">0<"), std::string::npos);
   EXPECT_NE(whiskers.find(">0<"), std::string::npos) << "the axis reaches to the end of the whisker";
   plot.bars = true;
   EXPECT_EQ(count(svg(plot), "<rect"), 1u + 2 * 2);  // the page; a bar and its legend each
   EXPECT_EQ(svg({}).find("nan"), std::string::npos);
+}
+
+TEST(Plot, TellsScreenReadersWhatItShows) {
+  Plot plot;
+  plot.title = "Speed";
+  plot.x_title = "K";
+  plot.y_title = "tokens per second";
+  plot.series = {{"one", {{1, 0.5}, {2, 1500}}}};
+  const std::string drawing = svg(plot);
+  EXPECT_NE(drawing.find("role=\"img\" aria-labelledby=\"picture-title picture-desc\""), std::string::npos);
+  EXPECT_NE(drawing.find("<title id=\"picture-title\">Speed</title>"), std::string::npos);
+  EXPECT_NE(drawing.find("<desc id=\"picture-desc\">tokens per second by K. one: 1: 0.50, 2: 1500.</desc>"), std::string::npos) << drawing;
+  EXPECT_NE(drawing.find("@media (prefers-color-scheme: dark)"), std::string::npos);
+}
+
+TEST(Plot, AutoIsStrongestAndLast) {
+  Plot plot;
+  plot.series = {{"auto", {{1, 1}, {2, 2}}}, {"exit", {{1, 1}}}, {"autumn", {{1, 1}}}};
+  const std::string drawing = svg(plot);
+  EXPECT_EQ(count(drawing, "class=\"c0 auto\""), 1u);
+  EXPECT_EQ(count(drawing, "class=\"c1 quiet\""), 1u);
+  EXPECT_EQ(count(drawing, "class=\"c2 quiet\""), 1u) << "a name that only begins like it is not auto";
+  EXPECT_GT(drawing.find("class=\"c0 auto\""), drawing.find("class=\"c2 quiet\"")) << "it lies over the others";
+  plot.series.erase(plot.series.begin());
+  EXPECT_EQ(count(svg(plot), " quiet\""), 0u);
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ inline Shape made_up_shape(double speed) {
   shape.model = "smollm2-135m:q4_0";
   shape.parameters = 134'515'008;
   shape.tensor_bytes = 76'000'000;
-  shape.prompt = Rate{128, 10 * speed, 5};
-  shape.decode = Rate{64, speed, 5};
-  shape.passes = {{1, 1000 / speed, 5}, {8, 2500 / speed, 4}};
-  shape.speculation = Speculation{"exit:7,k=4", 64, {{0.5, 0.9, 5}, {0.8, 1.25, 5}, {1.0, 1.5, 5}}};
+  shape.prompt = Rate{128, 10 * speed, 5, {9.8 * speed, 10.2 * speed}};
+  shape.decode = Rate{64, speed, 5, {0.95 * speed, 1.05 * speed}};
+  shape.passes = {{1, 1000 / speed, 5, {990 / speed, 1010 / speed}}, {8, 2500 / speed, 4, {2500 / speed, 2600 / speed}}};
+  shape.speculation = Speculation{"exit:7,k=4", 64, {{0.5, 0.9, 5, {0.88, 0.91}}, {0.8, 1.25, 5, {1.2, 1.3}}, {1.0, 1.5, 5, {1.45, 1.55}}}};
   return shape;
 }
 

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/roofline"
+sys.path.insert(0, str(TOOL.parent))  # it imports a module beside it
 loader = importlib.machinery.SourceFileLoader("roofline", str(TOOL))
 spec = importlib.util.spec_from_loader("roofline", loader)
 sys.dont_write_bytecode = True
@@ -142,7 +143,9 @@ class Roofline(unittest.TestCase):
         self.assertEqual([line[:3] for line in lines[1:]], [["small", "m", "f16"], ["small", "m", "q8_0"]])
         one = self.model("f16", launch=1.3e-6)
         self.assertEqual(lines[1][lines[0].index("v(8)")], f"{one.total(8)[0] / one.total(1)[0]:.2f}")
-        self.assertIn("<polyline", self.run_tool("--svg").stdout)
+        picture = self.run_tool("--svg").stdout
+        self.assertIn("<polyline", picture)
+        self.assertIn("@media (prefers-color-scheme: dark)", picture)
         self.assertIn("v(8)", self.run_tool().stdout)
 
     def refused(self, text, *more):

@@ -7,27 +7,12 @@
 #include "base/platform/console.h"
 #include "options/engine_options.h"
 #include "options/environment.h"
+#include "terminal/wrap.h"
 
 namespace cli {
 namespace {
 
 constexpr std::size_t least_width = 40, most_width = 120, width_of_pipes = 80;
-
-/// The words of a text, and where `longest` bytes do not hold one, its parts up to and with a comma.
-std::vector<std::string_view> words_of(std::string_view text, std::size_t longest) {
-  std::vector<std::string_view> words;
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    if (text.empty()) return words;
-    std::string_view word = text.substr(0, text.find(' '));
-    if (word.size() > longest) {
-      const std::size_t comma = word.rfind(',', longest - 1);
-      if (comma != std::string_view::npos) word = word.substr(0, comma + 1);
-    }
-    words.push_back(word);
-    text.remove_prefix(word.size());
-  }
-}
 
 bool is_command(std::string_view line) { return line.find("  skipstone ") == 0 || line.find("  curl ") == 0; }
 
@@ -39,28 +24,6 @@ std::size_t hanging_indent(std::string_view line) {
 }
 
 }  // namespace
-
-std::string wrap(std::string_view text, std::size_t width, std::size_t used, std::size_t indent) {
-  std::string lines;
-  std::size_t column = used;
-  bool first_of_line = true;
-  const char* before = text.data();  // the end of the last word: parts of one word have no blank between them
-  for (const std::string_view word : words_of(text, std::max<std::size_t>(width - indent, 1))) {
-    const std::size_t blank = first_of_line || before == word.data() ? 0 : 1;
-    if (!first_of_line && column + blank + word.size() > width) {
-      lines.append("\n").append(indent, ' ');
-      column = indent;
-    } else {
-      lines.append(blank, ' ');
-      column += blank;
-    }
-    lines.append(word);
-    column += word.size();
-    before = word.data() + word.size();
-    first_of_line = false;
-  }
-  return lines;
-}
 
 std::string wrap_notes(std::string_view text, std::size_t width) {
   std::string result, paragraph;

@@ -8,10 +8,6 @@
 
 namespace cli {
 
-/// `text` in lines of at most `width` bytes, broken at blanks, or after commas within words that no line holds; the first line begins
-/// after `used` bytes that it has already, the others with `indent` blanks. No line end at the end.
-std::string wrap(std::string_view text, std::size_t width, std::size_t used, std::size_t indent);
-
 /// Paragraphs filled to `width`. Lines that begin with blanks stay lines of their own: tables, whose text continues under its column;
 /// commands to copy (skipstone, curl) are never broken.
 std::string wrap_notes(std::string_view text, std::size_t width);

@@ -7,8 +7,10 @@
 
 #include "base/platform/files.h"
 #include "commands.h"
+#include "json/json.h"
 #include "report/comparison.h"
 #include "results/charts.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 #include "terminal/output.h"
 
@@ -23,6 +25,7 @@ constexpr std::size_t most_records = 64;
 struct CompareOptions {
   std::vector<std::string> records;
   std::string svg, html;
+  bool json = false;
 };
 
 ExitCode compare(const CompareOptions& options) {
@@ -39,7 +42,7 @@ ExitCode compare(const CompareOptions& options) {
   const Comparison comparison = report::compare(sources);
   if (!options.svg.empty()) write_file(options.svg, bars_document(comparison.panels));
   if (!options.html.empty()) write_file(options.html, report::html_page(comparison));
-  output.write(report::comparison_text(comparison));
+  output.write(options.json ? dump(report::comparison_json(sources), 1) + '\n' : report::comparison_text(comparison, output_width()));
   return ExitCode::ok;
 }
 
@@ -55,6 +58,7 @@ void add_compare(CLI::App& app, ExitCode& code) {
   command->add_option("--html", options->html, "Write tables and bars as a page that needs nothing besides")
       ->envname("SKIPSTONE_HTML")
       ->type_name("FILE");
+  command->add_flag("--json", options->json, "JSON instead of text, with every number")->envname("SKIPSTONE_JSON");
   command->footer(std::string("Example:\n  skipstone compare laptop.json desktop.json --html devices.html\n\n") + exit_code_help);
   command->callback([options, &code] { code = compare(*options); });
 }

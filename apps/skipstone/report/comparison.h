@@ -22,6 +22,8 @@ struct Table {
 };
 
 struct Comparison {
+  std::vector<std::string> conclusions;  ///< sentences, as all that follow
+  std::vector<std::string> warnings;     ///< of devices whose numbers are too noisy to compare
   std::vector<std::string> notes;
   std::vector<Table> tables;
   std::vector<Panel> panels;  ///< a group for each device
@@ -31,8 +33,11 @@ struct Comparison {
 /// the number.
 Comparison compare(const std::vector<Source>& sources);
 
-/// For a terminal: tables and notes.
-std::string comparison_text(const Comparison& comparison);
+/// In lines of at most `width` columns: conclusions and warnings, tables, notes.
+std::string comparison_text(const Comparison& comparison, std::size_t width);
+
+/// All of it for programs, with the numbers as the records have them. docs/reports.md has the fields.
+Json comparison_json(const std::vector<Source>& sources);
 
 /// A self-contained HTML page. Light, or dark if the reader prefers that. Runs no script and loads nothing.
 std::string html_page(const Comparison& comparison);

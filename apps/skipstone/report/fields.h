@@ -37,24 +37,31 @@ void fields(Archive& archive, Exactness& e) {
 }
 
 template <typename Archive>
+void run_fields(Archive& archive, std::uint32_t& repetitions, RunRange& runs) {
+  archive("repetitions", repetitions);
+  archive.may_lack("lowest", runs.lowest);
+  archive.may_lack("highest", runs.highest);
+}
+
+template <typename Archive>
 void fields(Archive& archive, Rate& r) {
   archive("tokens", r.tokens);
   archive("tokens_per_second", r.tokens_per_second);
-  archive("repetitions", r.repetitions);
+  run_fields(archive, r.repetitions, r.runs);
 }
 
 template <typename Archive>
 void fields(Archive& archive, Pass& p) {
   archive("rows", p.rows);
   archive("milliseconds", p.milliseconds);
-  archive("repetitions", p.repetitions);
+  run_fields(archive, p.repetitions, p.runs);
 }
 
 template <typename Archive>
 void fields(Archive& archive, Speedup& s) {
   archive("acceptance", s.acceptance);
   archive("speedup", s.speedup);
-  archive("repetitions", s.repetitions);
+  run_fields(archive, s.repetitions, s.runs);
 }
 
 template <typename Archive>

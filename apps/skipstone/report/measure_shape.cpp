@@ -115,10 +115,13 @@ class ShapeMeasurement {
     return true;
   }
 
-  std::optional<Rate> rate_of(std::uint32_t tokens, const std::vector<double>& seconds) const {
+  static std::uint32_t count(const std::vector<double>& runs) { return static_cast<std::uint32_t>(runs.size()); }
+
+  static std::optional<Rate> rate_of(std::uint32_t tokens, const std::vector<double>& seconds) {
     const auto middle = median(seconds);
     if (!middle || !(*middle > 0)) return std::nullopt;
-    return Rate{tokens, tokens / *middle, static_cast<std::uint32_t>(seconds.size())};
+    RunRange runs{quotient(tokens, std::ranges::max(seconds)), quotient(tokens, std::ranges::min(seconds))};
+    return Rate{tokens, tokens / *middle, count(seconds), runs};
   }
 
   void measure_speed() {
@@ -141,8 +144,10 @@ class ShapeMeasurement {
     }
     const auto seconds = take_turns(runners, limits(speed_share + passes_share, true), left_out_);
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (const auto middle = median(seconds[i]))
-        shape_.passes.push_back({counts[i], 1e3 * *middle, static_cast<std::uint32_t>(seconds[i].size())});
+      if (const auto middle = median(seconds[i])) {
+        const auto [lowest, highest] = std::ranges::minmax(seconds[i]);
+        shape_.passes.push_back({counts[i], 1e3 * *middle, count(seconds[i]), {1e3 * lowest, 1e3 * highest}});
+      }
     }
   }
 
@@ -160,8 +165,10 @@ class ShapeMeasurement {
       for (std::size_t turn = 0; turn < std::min(seconds[0].size(), seconds[i].size()); ++turn) {
         if (const auto ratio = quotient(seconds[0][turn], seconds[i][turn])) ratios.push_back(*ratio);
       }
-      if (const auto middle = median(ratios))
-        speculation.speedups.push_back({acceptances[i - 1], *middle, static_cast<std::uint32_t>(ratios.size())});
+      if (const auto middle = median(ratios)) {
+        const auto [lowest, highest] = std::ranges::minmax(ratios);
+        speculation.speedups.push_back({acceptances[i - 1], *middle, count(ratios), {lowest, highest}});
+      }
     }
     if (!speculation.speedups.empty()) shape_.speculation = std::move(speculation);
   }

@@ -197,9 +197,9 @@ Record read_record(std::string_view text, const std::string& file) {
     reader.refuse("schema", schema, fmt::format("\"{}\"", schema_name));
   const SortedJson& version = reader.member("schema_version");
   if (!version.is_number_unsigned()) reader.refuse("schema_version", version, "a whole number");
-  if (version != schema_version) {
-    fail(Code::bad_file, "{}: schema_version is {}, and this program reads {} alone; use the version of skipstone that wrote it", file,
-         skipstone::shown(version), schema_version);
+  if (version < oldest_schema_version || version > schema_version) {
+    fail(Code::bad_file, "{}: schema_version is {}, and this program reads {} to {}; use the version of skipstone that wrote it", file,
+         skipstone::shown(version), oldest_schema_version, schema_version);
   }
   Record record;
   fields(reader, record);

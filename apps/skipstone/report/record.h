@@ -14,7 +14,8 @@ namespace cli::report {
 
 using skipstone::Json;
 
-inline constexpr std::uint32_t schema_version = 1;  ///< docs/report.schema.json describes it
+inline constexpr std::uint32_t schema_version = 2;         ///< docs/report.schema.json describes it
+inline constexpr std::uint32_t oldest_schema_version = 1;  ///< that is read: it lacks the lowest and highest of the runs
 
 /// A machine.
 struct System {
@@ -40,10 +41,16 @@ struct Exactness {
   bool equal = false;
 };
 
+/// The slowest and the fastest of several runs, in the unit of their median.
+struct RunRange {
+  std::optional<double> lowest = {}, highest = {};
+};
+
 struct Rate {
   std::uint32_t tokens = 0;
   double tokens_per_second = 0;
   std::uint32_t repetitions = 0;
+  RunRange runs = {};
 };
 
 /// A pass that verifies `rows` rows.
@@ -51,12 +58,14 @@ struct Pass {
   std::uint32_t rows = 0;
   double milliseconds = 0;
   std::uint32_t repetitions = 0;
+  RunRange runs = {};
 };
 
 /// Speed-up over plain decoding of generation whose drafts are accepted with a given probability.
 struct Speedup {
   double acceptance = 0, speedup = 0;
   std::uint32_t repetitions = 0;
+  RunRange runs = {};
 };
 
 struct Speculation {

@@ -18,6 +18,7 @@
 #include "report/comparison.h"
 #include "report/measure.h"
 #include "report/record.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 #include "skipstone/skipstone.hpp"
 #include "terminal/interrupt.h"
@@ -108,7 +109,7 @@ ExitCode measure(ReportOptions options) {
   const Record record = of_all_ranks(measure_devices(devices, options.effort));
   if (place.rank > 0) return ExitCode::ok;
   write_file(options.output, dump(report::to_json(record), 1) + '\n');
-  output.write(report::comparison_text(report::compare({{options.output, record}})));
+  output.write(report::comparison_text(report::compare({{options.output, record}}), output_width()));
   note("{}: the record, to be shared or given to `skipstone compare`", options.output);
   const bool some = std::ranges::any_of(record.devices, [](const Device& device) { return device.error.empty(); });
   if (!some) fail(ExitCode::failure, "no device could be measured; the record says why");

@@ -5,7 +5,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cli {
@@ -34,30 +33,29 @@ struct Plot {
 /// A complete SVG document. Points that are no numbers are left out; a plot without points is an empty frame.
 std::string svg(const Plot& plot);
 
+struct Bar {
+  double value = NAN;            ///< NAN if absent
+  double low = NAN, high = NAN;  ///< a whisker, if both are numbers
+};
+
 /// The bars of one device, or of whatever is compared.
 struct BarGroup {
   std::string label;
-  std::vector<double> values;  ///< one for each of Panel::series; NAN if absent
+  std::vector<Bar> bars;  ///< one for each of Panel::series
 };
 
 /// Bars of one kind: groups, each with a bar for each of the series.
 struct Panel {
-  std::string title, unit;
+  std::string title, unit;          ///< the unit is the axis's title
   std::vector<std::string> series;  ///< a single one needs no name
   std::vector<BarGroup> groups;
   double reference = 0;  ///< value of a reference line; 0: none
 };
 
-/// Escapes XML and HTML special characters and quotes as entities.
-std::string markup(std::string_view text);
-
-/// CSS rules for the classes that the panels use: light, or dark if the reader prefers that.
-extern const char* const bar_style;
-
-/// Panels below each other as a standalone document with its style and an accessible label.
+/// Panels below each other as a standalone document.
 std::string bars_document(std::span<const Panel> panels);
 
-/// One panel for a page that has `bar_style`, without its title.
-std::string bars_element(const Panel& panel);
+/// One panel without its title, for a page that has picture_style(). `id`: another one for each panel of the page.
+std::string bars_element(const Panel& panel, const std::string& id);
 
 }  // namespace cli
