@@ -1,0 +1,127 @@
+// page_endings_test.mjs BASE_URL: how answers of the chat page end, in Chromium: by Escape, by a reload or a closed tab in the middle, at limits
+// and in a full context; and what the page says of a base model. Long answers are the server's, all others are made up.
+import assert from "node:assert/strict";
+import { check, free, run, sleep } from "./harness.mjs";
+import { base, idle, json, letters, open, piece, props, refusal, replies, send, set, shown, silence, stream, texts, timings } from "./page.mjs";
+
+const code = "def total(numbers):\n    result = 0\n    for number in numbers:\n        result += number\n    return result\n";
+const notes = (page) => texts(page, ".answer:last-of-type .note");
+const visible = (page, selector) => page.$$eval(selector, (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent));
+const ways = (page) => visible(page, ".answer:last-of-type .ways button");
+
+/** Asks for an answer of the server's that lasts, and waits until a part of it is kept. */
+async function begin(page) {
+  await set(page, { temperature: 0 });
+  await send(page, code.repeat(2));
+  const isKept = () => localStorage.getItem(`skipstone.conversation.${current.id}`)?.includes('"kind":"text"');
+  await page.waitForFunction(isKept);
+}
+
+check("Escape stops an answer, but not while a dialog is open", async () => {
+  const { page } = await open({ reply: replies(silence) });
+  const busy = () => page.evaluate(() => document.body.classList.contains("busy"));
+  await send(page, "Hello");
+  await page.click("#open-settings");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+  await sleep(100);
+  assert.ok(await busy(), "Escape closes the dialog alone");
+  await page.keyboard.press("Escape");
+  await idle(page);
+  assert.deepEqual(await notes(page), ["You stopped this answer, so it is incomplete."]);
+  assert.deepEqual(await ways(page), ["Retry"]);
+  await page.keyboard.press("Escape");  // without an answer it does nothing
+  assert.deepEqual(await texts(page, ".question"), ["Hello"]);
+});
+
+check("an answer in the middle of a reload is kept, says so, and can be tried again", async () => {
+  const { page } = await open();
+  await begin(page);
+  await page.reload();
+  await page.waitForSelector(".answer");
+  assert.deepEqual(await notes(page), ["The page was closed or reloaded during this answer, so it is incomplete."]);
+  assert.ok(letters(await shown(page)).length > 0, "what had come is kept");
+  assert.equal(await page.$(".error"), null);
+  await free(base);
+  await set(page, { max_tokens: 8 });
+  await page.click(".retry");
+  await idle(page);
+  assert.deepEqual(await notes(page), ["The answer ended at the limit of tokens that Settings has."]);
+  assert.deepEqual(await texts(page, ".question"), [code.repeat(2)]);
+});
+
+check("so is one in the middle of a closed tab", async () => {
+  const first = await open();
+  await begin(first.page);
+  await first.page.close();
+  const { page } = await open({ context: first.context });
+  assert.deepEqual(await texts(page, ".question"), []);
+  await page.click("#list .open");
+  assert.deepEqual(await notes(page), ["The page was closed or reloaded during this answer, so it is incomplete."]);
+  assert.ok(letters(await shown(page)).length > 0, "what had come is kept");
+  assert.deepEqual(await ways(page), ["Retry"]);
+  await free(base);
+});
+
+check("a full context offers a new conversation", async () => {
+  const full = stream([piece({ content: "Yes" }), { choices: [{ index: 0, delta: {}, finish_reason: "length" }] }]);
+  const error = refusal("the prompt does not fit", 400, "context_length_exceeded");
+  for (const [answer, note] of [[full, /^The context is full/], [error, /^The conversation does not fit/]]) {
+    const { page } = await open({ reply: replies(answer) });
+    await send(page, "Hello");
+    await idle(page);
+    assert.match((await notes(page))[0], note);
+    assert.deepEqual(await ways(page), ["Retry", "New conversation"]);
+    await page.click(".anew");
+    assert.deepEqual(await texts(page, ".question, .answer"), []);
+    assert.deepEqual(await texts(page, "#list .open"), ["Hello"], "the full one stays in the list");
+  }
+});
+
+check("the server's own full context is recognized", async () => {
+  const { page } = await open();
+  await set(page, { temperature: 0 });
+  await send(page, "x = 1\n".repeat(330));
+  await idle(page);
+  const { reason, timings: t } = await page.evaluate(() => current.turns[0].answer);
+  if (reason !== "length") return "skipped: the answer ended by itself";
+  assert.ok(t.prompt_n + t.cache_n + t.predicted_n >= props.default_generation_settings.n_ctx - 1);
+  assert.match((await notes(page))[0], /^The context is full/);
+  await send(page, "x = 1\n".repeat(2000));
+  await idle(page);
+  assert.match((await notes(page))[0], /^The conversation does not fit/);
+  assert.deepEqual(await ways(page), ["Retry", "New conversation"]);
+});
+
+check("a limit of tokens is not a full context", async () => {
+  const ended = { choices: [{ index: 0, delta: {}, finish_reason: "length" }], timings };
+  const { page } = await open({ reply: replies(stream([piece({ content: "Yes" }), ended])) });
+  await send(page, "Hello");
+  await idle(page);
+  assert.match((await notes(page))[0], /^The answer ended at a limit of the server/);
+  await set(page, { max_tokens: timings.predicted_n });
+  await page.click(".retry");
+  await idle(page);
+  assert.deepEqual(await notes(page), ["The answer ended at the limit of tokens that Settings has."]);
+  assert.deepEqual(await ways(page), ["Retry"]);
+});
+
+check("a base model is said to be one", async () => {
+  const base_model = ["This is a base model, which continues texts rather than answers."];
+  for (const [template, expected] of [["", base_model], [undefined, base_model], ["{{ messages }}", []]]) {
+    const answers = { "/props": json({ ...props, chat_template: template }) };
+    const { page } = await open({ reply: (path) => answers[path] });
+    assert.deepEqual(await visible(page, "#base"), expected);
+  }
+  const unloaded = json({ ...props, device: undefined, chat_template: undefined });
+  const { page } = await open({ reply: (path) => (path === "/props" ? unloaded : undefined) });
+  assert.deepEqual(await visible(page, "#base"), [], "of a model that is not loaded nothing is known");
+});
+
+check("the server's transcript for a base model is recognized", async () => {
+  if (!props.model.includes("skipstone-py")) return "skipped: another model";
+  const { page } = await open();
+  assert.equal((await visible(page, "#base")).length, 1, props.chat_template);
+});
+
+await run();
