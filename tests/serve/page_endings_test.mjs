@@ -1,7 +1,7 @@
 // page_endings_test.mjs BASE_URL: how answers of the chat page end, in Chromium: by Escape, by a reload or a closed tab in the middle, at limits
 // and in a full context; and what the page says of a base model. Long answers are the server's, all others are made up.
 import assert from "node:assert/strict";
-import { check, free, run, sleep } from "./harness.mjs";
+import { check, free, run, sleep, until } from "./harness.mjs";
 import { base, idle, json, letters, open, piece, props, refusal, replies, send, set, shown, silence, stream, texts, timings } from "./page.mjs";
 
 const code = "def total(numbers):\n    result = 0\n    for number in numbers:\n        result += number\n    return result\n";
@@ -61,6 +61,39 @@ check("so is one in the middle of a closed tab", async () => {
   assert.ok(letters(await shown(page)).length > 0, "what had come is kept");
   assert.deepEqual(await ways(page), ["Retry"]);
   await free(base);
+});
+
+check("the earlier answer is back where the page is closed before a retry has an answer", async () => {
+  const { page } = await open({ reply: replies(stream([piece({ content: "Fine." })]), silence) });
+  await send(page, "Hello");
+  await idle(page);
+  await page.click(".retry");
+  await page.reload();
+  await page.waitForSelector(".answer");
+  assert.deepEqual(await texts(page, ".words"), ["Fine."]);
+  assert.deepEqual(await texts(page, ".note"), []);
+});
+
+check("an answer that is left in the middle marks nothing in the next conversation", async () => {
+  const { page } = await open();
+  await begin(page);
+  await page.click("#new");
+  await idle(page);
+  await sleep(300);
+  assert.deepEqual(await texts(page, "#names .drafted"), []);
+  assert.deepEqual(await texts(page, ".answer"), []);
+  await free(base);
+});
+
+check("the list keeps the focus while an answer comes", async () => {
+  const { page } = await open();
+  await begin(page);
+  await page.focus("#list .open");
+  const length = () => page.evaluate(() => localStorage.getItem(`skipstone.conversation.${current.id}`).length);
+  const before = await length();
+  await until("the conversation is stored again", async () => (await length()) > before);
+  assert.equal(await page.evaluate(() => document.activeElement.className), "open");
+  await idle(page);
 });
 
 check("a full context offers a new conversation", async () => {

@@ -63,7 +63,7 @@ function notesOf(answer) {
 }
 
 /// An answer {pieces: [{kind: "text", "reasoning" or "call", call, name, text, drafter}], timings, first_ms, limit, context, reason, stopped,
-/// interrupted, left, elsewhere, error, code}. It is `interrupted` until it has ended, and `left` once its page was closed; `elsewhere` says that
+/// interrupted, left, elsewhere, error, code, earlier}. It is `interrupted` until it has ended, and `left` once its page was closed; `elsewhere` says that
 /// another tab is generating it.
 class AnswerView {
   root = entry('answer', 'Answer');
@@ -89,6 +89,7 @@ class AnswerView {
   }
 
   end(answer) {
+    if (!this.root.isConnected) return;  // another conversation is shown
     this.text?.render();
     const buttons = element('span', 'ways'), notes = notesOf(answer), button = (className, text, act) => {
       buttons.append(Object.assign(element('button', className, text), {type: 'button', onclick: act}));

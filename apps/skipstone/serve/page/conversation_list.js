@@ -5,6 +5,7 @@
 const undo_ms = 10000;
 let removed = null;  // the last conversation that was deleted, as long as it can be brought back: {conversation, shown}
 let undo_timer = null;
+let list_state = '';  // what the list shows
 
 function listEntry({id, title}) {
   const item = element('li'), open = element('button', 'open', title || 'Untitled'), remove = element('button', 'delete', '\u00d7');
@@ -19,10 +20,15 @@ function listEntry({id, title}) {
   return item;
 }
 
+/// The list is made anew only where it has changed: a conversation is stored each second while it is answered, and the focus may be in the list.
 function showList() {
-  const entries = newestFirst();
+  const entries = newestFirst(), state = JSON.stringify([current.id, entries]), focused = document.activeElement;
+  if (state === list_state) return;
+  list_state = state;
+  const place = focused.matches('#list button') && `[data-id="${focused.parentNode.dataset.id}"] .${focused.className}`;
   $('list').replaceChildren(...entries.map(listEntry));
   $('no-conversations').hidden = entries.length > 0;
+  if (place) $('list').querySelector(place)?.focus();
 }
 
 /// Shows a sentence about storage; '' takes it away.

@@ -25,9 +25,11 @@ function conversationIn(text) {
   }
 }
 
+const know = (conversation) => known.set(conversation.id, {id: conversation.id, time: conversation.time, title: titleOf(conversation)});
+
 function learn(key, text) {
   const id = key.slice(conversation_prefix.length), conversation = conversationIn(text);
-  if (conversation?.id === id) known.set(id, {id, time: conversation.time, title: titleOf(conversation)});
+  if (conversation?.id === id) know(conversation);
   else known.delete(id);
 }
 
@@ -59,7 +61,7 @@ function storeConversation(conversation) {
   for (;;) {
     try {
       localStorage.setItem(key, text);
-      learn(key, text);
+      know(conversation);
       return dropped.length > 0 ? 'The browser\u2019s storage is full: the oldest conversations were deleted to make room.' : '';
     } catch (error) {
       const oldest = newestFirst().filter(({id}) => id !== conversation.id).at(-1);

@@ -37,6 +37,7 @@ class MarkdownView {
     const begin = performance.now(), blocks = blocksOf(linesOf(this.tail)), last_line = this.tail.lastIndexOf('\n') + 1;
     clearTimeout(this.timer);
     this.timer = null;
+    if (!this.root.isConnected) return;  // another conversation is shown, and the legend is that one's
     while (this.root.childNodes.length > this.settled) this.root.lastChild.remove();
     for (const block of blocks) this.root.append(this.nodeOf(block));
     const open = blocks.findLastIndex((block) => block.decided < last_line);  // an unfinished line may yet join the block before it

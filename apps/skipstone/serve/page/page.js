@@ -83,6 +83,7 @@ async function run(conversation) {
   }
   if (leaving) return view;
   delete answer.interrupted;
+  delete answer.earlier;
   view.end(answer);
   if (controller === mine) setController(null);
   return view;
@@ -99,9 +100,9 @@ async function send() {
   if (!leaving) save(conversation);
 }
 
-/// The earlier answer is restored if the retry produces none.
+/// The earlier answer is restored if the retry produces none, or if the page is closed before it does.
 async function retryLast(view) {
-  const conversation = current, turn = conversation.turns.at(-1), earlier = turn.answer, answer = turn.answer = {pieces: []};
+  const conversation = current, turn = conversation.turns.at(-1), earlier = turn.answer, answer = turn.answer = {pieces: [], earlier};
   view.root.remove();
   input.focus();
   const failed = await run(conversation);
@@ -119,7 +120,11 @@ function show(conversation) {
   hues.clear();
   $('names').textContent = '';
   log.replaceChildren($('hint'));
-  for (const {question, answer} of current.turns) { showQuestion(question); showAnswer(answer); }
+  for (const turn of current.turns) {
+    if (turn.answer.earlier && turn.answer.pieces.length === 0) turn.answer = turn.answer.earlier;
+    showQuestion(turn.question);
+    showAnswer(turn.answer);
+  }
   showList();
 }
 
