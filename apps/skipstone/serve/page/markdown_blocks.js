@@ -6,6 +6,8 @@
 //
 // The text is a model's, so nothing may cost more than linear time: patterns are anchored and do not backtrack over long texts, containers
 // nest up to a limit, and tables have a limit of columns. What is beyond a limit is text of a paragraph.
+//
+// A heading's underline has at least three marks here: otherwise a paragraph would be a heading for a moment when the list after it begins.
 
 const deepest_block = 12, most_columns = 64;
 const fence_pattern = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$/, heading_pattern = /^ {0,3}(#{1,6})(?=[ \t]|$)/, quote_pattern = /^ {0,3}> ?/;

@@ -9,7 +9,7 @@ function codeBlock(language) {
   const block = element('div', 'code'), head = element('div', 'code-head'), copy = element('button', 'copy', 'Copy'), code = element('code');
   const pre = element('pre');
   copy.type = 'button';
-  head.append(element('span', '', language), copy);
+  head.append(element('span', '', language || 'code'), copy);
   pre.append(code);
   block.append(head, pre);
   return {block, code};
