@@ -1,105 +1,11 @@
-// page_test.mjs BASE_URL [SCREENSHOT.png]: the chat page of a server without keys, in Chromium (SKIPSTONE_CHROMIUM; /usr/bin/chromium).
-// Packages: SKIPSTONE_NODE_MODULES. Answers that no server gives at will, such as errors, are made up here; all others are the server's.
+// page_test.mjs BASE_URL [SCREENSHOT.png]: the chat page of a server without keys, in Chromium: answers, settings, errors, keys, colours.
+// Answers that no server gives at will, such as errors, are made up here; all others are the server's.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { check, free, load, run, sleep } from "./harness.mjs";
+import { check, free, run, sleep } from "./harness.mjs";
+import { base, chat, contentOf, contrasts, eventsOf, idle, letters, open, origin, piece, props, refusal, replies, screenshot, send, set, shown, stream,
+  texts, timings, tooWide } from "./page.mjs";
 
-const [base, screenshot] = process.argv.slice(2);
-if (!base) {
-  console.error("usage: page_test.mjs BASE_URL [SCREENSHOT.png]");
-  process.exit(2);
-}
-const origin = new URL(base).origin;
-const { default: puppeteer } = await load("puppeteer-core");
-const userDataDir = mkdtempSync(join(tmpdir(), "skipstone-page-"));
-const browser = await puppeteer.launch({
-  executablePath: process.env.SKIPSTONE_CHROMIUM ?? "/usr/bin/chromium",
-  args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
-  userDataDir,
-});
-process.on("exit", () => {
-  browser.process().kill("SIGKILL");
-  rmSync(userDataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });  // its processes end one by one
-});
-const props = await (await fetch(`${base}/props`)).json();
 const code = "def total(numbers):\n    result = 0\n    for number in numbers:\n        result += number\n    return result\n";
-const chat = "/v1/chat/completions";
-
-// ---- the page ----
-
-/** A page of a visitor who was never here. `reply` gets a path and a request and returns the answer; undefined leaves it to the server. */
-async function open({ width = 1000, reply } = {}) {
-  const context = await browser.createBrowserContext();
-  const page = await context.newPage();
-  const seen = { page, context, errors: [], requests: [], streams: [] };
-  page.setDefaultTimeout(120000);
-  await page.setViewport({ width, height: 720 });
-  page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
-  page.on("pageerror", (error) => seen.errors.push(error.message));
-  page.on("request", (request) => {
-    const path = request.url().slice(origin.length);
-    seen.requests.push(request.url());
-    if (path === chat) seen.streams.push({ request, body: JSON.parse(request.postData()) });
-    if (!reply) return;
-    const answer = reply(path, request);
-    answer ? request.respond(answer) : request.continue();
-  });
-  if (reply) await page.setRequestInterception(true);
-  seen.response = await page.goto(`${base}/`);
-  await page.waitForFunction(() => document.querySelector("dialog[open]") || document.getElementById("about").textContent);
-  return seen;
-}
-
-const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("busy"));
-const texts = (page, selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
-const input = (page, text) => page.$eval("#input", (element, value) => (element.value = value), text);
-
-async function send(page, text) {
-  await input(page, text);
-  await page.focus("#input");
-  await page.keyboard.press("Enter");
-}
-
-async function set(page, values) {
-  await page.click("#open-settings");
-  for (const [name, value] of Object.entries(values)) {
-    const field = `#settings [name=${name}]`;
-    if (name === "draft") await page.select(field, value);
-    else await page.type(field, String(value));
-  }
-  await page.click("#settings .main");
-}
-
-/** The events of the last stream. */
-async function eventsOf({ streams }) {
-  const body = await streams.at(-1).request.response().text();
-  assert.ok(body.endsWith("data: [DONE]\n\n"), body.slice(-200));
-  const sent = body.split("\n\n").slice(0, -2).filter((event) => !event.startsWith(":")); // without comments
-  return sent.map((event) => JSON.parse(event.slice("data: ".length)));
-}
-
-const contentOf = (events) => events.map((event) => event.choices[0]?.delta.content ?? "").join("");
-
-// ---- answers that are made up ----
-
-const json = (document, status = 200) => ({ status, contentType: "application/json", body: JSON.stringify(document) });
-const refusal = (message, status = 400) => json({ error: { message, type: "invalid_request_error", param: null, code: null } }, status);
-const piece = (delta, drafter = null) => ({ choices: [{ index: 0, delta, finish_reason: null }], skipstone: { drafter } });
-const stream = (events, end = "data: [DONE]\n\n") => ({
-  status: 200,
-  contentType: "text/event-stream",
-  body: events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("") + end,
-});
-const timings = {
-  prompt_n: 5, cache_n: 2, prompt_ms: 30, predicted_n: 40, predicted_ms: 400, predicted_per_second: 100,
-  draft_n: 31, draft_n_accepted: 24, rounds: 16, tokens_per_round: 2.5, seed: 7,
-};
-/** Answers for the chat alone, the next of them each time and the last one again and again. */
-function replies(...answers) {
-  return (path) => (path === chat ? (answers.length > 1 ? answers.shift() : answers[0]) : undefined);
-}
 
 // ---- with the server ----
 
@@ -124,13 +30,13 @@ check("an answer is streamed into the log, with its numbers below", async () => 
   const events = await eventsOf(seen), { timings: t } = events.at(-1);
   assert.ok(contentOf(events).length > 0, "the model says something");
   assert.deepEqual(await texts(page, ".question"), [code]);
-  assert.equal((await texts(page, ".answer .words")).join(""), contentOf(events));
+  assert.equal(letters(await shown(page)), letters(contentOf(events)));
   assert.ok((await page.evaluate(() => window.lengths.size)) > 3, "the text grows");
   const [status] = await texts(page, ".status");
   const drafts = t.draft_n > 0 ? `${t.draft_n_accepted} of ${t.draft_n} drafts accepted` : "no drafts";
   const rate = `${t.predicted_per_second.toFixed(1)} tokens/s`, round = `${t.tokens_per_round.toFixed(2)} tokens per round`;
   for (const part of [rate, round, drafts, "to the first token"]) assert.ok(status.includes(part), `${part}: ${status}`);
-  assert.equal(status.includes("\u00d7 plain"), Boolean(props.plain_token_ms), status);
+  assert.equal(status.includes("\u00d7 plain"), t.plain_ms > 0, status);
   assert.deepEqual(seen.errors, []);
   if (screenshot) await page.screenshot({ path: screenshot });
   return (await texts(page, ".status span")).join(", ");
@@ -154,16 +60,17 @@ check("Stop keeps what came, and the server stops", async () => {
     await page.click("#new");
     await send(page, code + "#\n".repeat(tries));
     await idle(page);
-  } while (!(await texts(page, ".status"))[0].includes("stopped"));
+  } while (!(await texts(page, ".note")).join("").includes("You stopped this answer"));
   assert.equal(await page.$eval(".words", (words) => words.dataset.stopped), "Stop");
   assert.equal(await page.$eval("#send", (button) => button.textContent), "Send");
   await free(base);
-  const [kept] = await texts(page, ".words");
+  const kept = await page.evaluate(() => current.turns[0].answer.pieces.map(({ text }) => text).join(""));
   assert.ok(kept.length > 0);
+  assert.equal(letters(await shown(page)), letters(kept));
   assert.equal(await page.$(".error"), null);
   await send(page, "go on");
   await idle(page);
-  assert.equal((await texts(page, ".words"))[0], kept);
+  assert.equal(letters(await shown(page, "article:nth-of-type(2) .words")), letters(kept));
   assert.deepEqual(seen.streams.at(-1).body.messages.map(({ role }) => role), ["user", "assistant", "user"]);
   assert.equal(seen.streams.at(-1).body.messages[1].content, kept);
 });
@@ -201,7 +108,7 @@ check("Retry replaces the last answer", async () => {
   assert.deepEqual(seen.streams[1].body, seen.streams[0].body);
   assert.deepEqual(await texts(page, ".question"), [code]);
   assert.equal((await texts(page, ".answer")).length, 1);
-  assert.equal((await texts(page, ".words")).join(""), contentOf(await eventsOf(seen)));
+  assert.equal(letters(await shown(page)), letters(contentOf(await eventsOf(seen))));
 });
 
 check("the drafters are those of /props", async () => {
@@ -219,7 +126,7 @@ check("drafted words name their drafter", async () => {
   await idle(page);
   assert.equal(seen.streams[0].body.draft, draft);
   const events = await eventsOf(seen), drafted = events.filter((event) => event.skipstone?.drafter), { timings: t } = events.at(-1);
-  assert.equal((await texts(page, ".words .drafted")).join(""), contentOf(drafted));
+  assert.equal(letters(await shown(page, ".words .drafted")), letters(contentOf(drafted)));
   if (t.draft_n_accepted === 0) return "no draft was accepted";
   const titles = await page.$$eval(".words .drafted", (all) => all.map(({ title }) => title));
   assert.deepEqual([...new Set(titles)], [`drafted by ${draft}`]);
@@ -306,6 +213,7 @@ check("an answer that breaks off stays", async () => {
   assert.deepEqual(await texts(page, ".words"), ["So far", "So far"]);
   const sentences = ["The device is lost.", "The connection ended before the answer did.", "The server answered with status 502."];
   assert.deepEqual(await texts(page, ".error"), sentences);
+  assert.deepEqual(await texts(page, ".note"), Array(2).fill("The answer was interrupted, so it is incomplete."));
 });
 
 check("markup stays text; reasoning folds; tool calls are shown", async () => {
@@ -338,14 +246,13 @@ check("markup stays text; reasoning folds; tool calls are shown", async () => {
 });
 
 check("the gain over plain decoding, where its cost is known", async () => {
-  for (const plain_token_ms of [19, null, undefined]) {
-    const answer = stream([piece({ content: "Yes." }), { choices: [], timings }]);
-    const answers = { [chat]: answer, "/props": json({ ...props, plain_token_ms }) };
-    const { page } = await open({ reply: (path) => answers[path] });
+  for (const plain_ms of [760, 0, null, undefined]) {
+    const answer = stream([piece({ content: "Yes." }), { choices: [], timings: { ...timings, plain_ms } }]);
+    const { page } = await open({ reply: replies(answer) });
     await send(page, "Hello");
     await idle(page);
     const [status] = await texts(page, ".status");
-    assert.equal(status.includes("1.9 \u00d7 plain"), plain_token_ms === 19, status);
+    assert.equal(status.includes("1.9 \u00d7 plain"), plain_ms === 760, status);
     assert.match(status, /100\.0 tokens\/s.*2\.50 tokens per round.*24 of 31 drafts accepted.*seed 7/);
   }
 });
@@ -374,12 +281,7 @@ check("a phone of 360 pixels scrolls in one direction", async () => {
   const words = piece({ content: `${"long".repeat(80)} ${"    indented".repeat(20)}` });
   const drafters = props.drafters.map((name) => piece({ content: `${name} ` }, name));
   const { page } = await open({ width: 360, reply: replies(stream([words, ...drafters, { choices: [], timings }])) });
-  const fits = async () => {
-    const wide = await page.$$eval("html, body, header, #log, footer, dialog[open]", (all) =>
-      all.filter((one) => one.scrollWidth > one.clientWidth).map(({ id, tagName }) => id || tagName),
-    );
-    assert.deepEqual(wide, []);
-  };
+  const fits = async () => assert.deepEqual(await tooWide(page), []);
   await send(page, "wide".repeat(100));
   await idle(page);
   await fits();
@@ -393,11 +295,11 @@ check("every control has a name and is reached by the keyboard", async () => {
   await send(page, "Hello");
   await idle(page);
   const reached = new Set();
-  for (let i = 0; i < 12; ++i) {
+  for (let i = 0; i < 16; ++i) {
     await page.keyboard.press("Tab");
     reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.className));
   }
-  const missed = ["new", "open-settings", "log", "retry", "colours", "input", "send"].filter((name) => !reached.has(name));
+  const missed = ["new", "open-settings", "open", "delete", "log", "retry", "colours", "input", "send"].filter((name) => !reached.has(name));
   assert.deepEqual(missed, []);
   await page.click("#open-settings");
   const nameless = await page.$$eval("button, input, textarea, select", (all) =>
@@ -410,32 +312,20 @@ check("every control has a name and is reached by the keyboard", async () => {
 
 check("contrast is that of WCAG's AA, in light and dark", async () => {
   const drafters = props.drafters.map((name) => piece({ content: `${name} ` }, name));
-  const answer = stream([piece({ reasoning_content: "Hm." }, "exit"), ...drafters, { choices: [], timings }]);
+  const thoughts = props.drafters.map((name) => piece({ reasoning_content: `> [${name}](https://a.example) \n` }, name));
+  const markdown = piece({ content: "\n# T\n> quote\n\n`a` [l](https://a.example)\n\n```c\nx\n```\n" });
+  const linked = props.drafters.map((name) => piece({ content: `[${name}](https://a.example) \`b\` ` }, name));
+  const answer = stream([...thoughts, ...drafters, markdown, ...linked, { choices: [], timings }]);
   const { page } = await open({ reply: replies(answer, refusal("no")) });
   await send(page, "Hello");
   await idle(page);
   await send(page, "Hello");
   await idle(page);
+  const written = "h1, h2, #about, button, #input, .question div, .words, .drafted, .status, .error, .note, summary, #legend, #list button, .markdown *";
   let least = 21;
   for (const value of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
-    const written = "h1, #about, button, #input, .question div, .words, .drafted, .status, .error, summary, #legend";
-    const ratios = await page.$$eval(written, (all) => {
-      const numbers = (color) => color.match(/[\d.]+/g).map(Number);
-      const light = (color) => {
-        const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-        const [r, g, b] = numbers(color).map((part) => linear(part / 255));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const behind = (one) => {
-        const color = getComputedStyle(one).backgroundColor;
-        return numbers(color)[3] === 0 ? behind(one.parentElement) : color;
-      };
-      return all.map((one) => {
-        const [low, high] = [light(getComputedStyle(one).color), light(behind(one))].sort((a, b) => a - b);
-        return [`${one.className || one.id || one.tagName} ${one.title}`, (high + 0.05) / (low + 0.05)];
-      });
-    });
+    const ratios = await contrasts(page, written);
     for (const [what, ratio] of ratios) assert.ok(ratio >= 4.5, `${value}: ${what} has ${ratio.toFixed(2)}`);
     least = Math.min(least, ...ratios.map(([, ratio]) => ratio));
   }

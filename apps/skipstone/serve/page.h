@@ -1,4 +1,4 @@
-// The chat page: the contents of page.html.
+// The chat page: the files of the folder page, joined into one document.
 #pragma once
 
 #include <string_view>
