@@ -133,7 +133,7 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/skipstone TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES ${PROJECT_BINARY_DIR}/include/skipstone/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skipstone)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/skipstone/models FILES_MATCHING PATTERN "*.gguf" PATTERN "*.skip.json"
-        REGEX "prompts/[^/]*\\.jsonl$")
+        REGEX "prompts/[^/]*\\.jsonl$" PATTERN train EXCLUDE)
 install(EXPORT skipstone-targets NAMESPACE skipstone:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/skipstone-config.cmake.in ${PROJECT_BINARY_DIR}/skipstone-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)

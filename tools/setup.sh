@@ -44,6 +44,8 @@ shellcheck                                                   shellcheck
 clang-tidy                                                   clang-tidy
 /usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 abidiff                                                      abigail-tools
+dpkg-shlibdeps                                               dpkg-dev
+lintian                                                      lintian
 mpirun                                                       openmpi-bin
 /usr/lib/*/openmpi/include/mpi.h /usr/include/mpi.h          libopenmpi-dev
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
@@ -78,6 +80,7 @@ LIST
 # What packages for Linux need besides.
 package_requirements() {
   cat <<'LIST'
+dpkg-shlibdeps                                               dpkg-dev
 patch                                                        patch
 python3                                                      python3
 LIST

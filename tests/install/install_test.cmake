@@ -31,6 +31,9 @@ foreach(file include/skipstone/skipstone.h include/skipstone/skipstone.hpp inclu
     message(FATAL_ERROR "${file} was not installed")
   endif()
 endforeach()
+if(EXISTS ${prefix}/share/skipstone/models/train)
+  message(FATAL_ERROR "the folder of the models' training was installed")
+endif()
 
 if(EXISTS ${BUILD}/apps/skipstone/share/man/man1/skipstone.1)
   foreach(file man/man1/skipstone-run.1 bash-completion/completions/skipstone zsh/site-functions/_skipstone fish/vendor_completions.d/skipstone.fish)

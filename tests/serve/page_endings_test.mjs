@@ -46,7 +46,7 @@ check("an answer in the middle of a reload is kept, says so, and can be tried ag
   await set(page, { max_tokens: 8 });
   await page.click(".retry");
   await idle(page);
-  assert.deepEqual(await notes(page), [`The answer ended at its limit of ${timings.predicted_n} tokens (Max tokens in Settings).`]);
+  assert.deepEqual(await notes(page), ["The answer ended at its limit of 8 tokens (Max tokens in Settings)."]);
   assert.deepEqual(await texts(page, ".question"), [code.repeat(2)]);
 });
 
@@ -135,7 +135,7 @@ check("a limit of tokens is not a full context", async () => {
   await set(page, { max_tokens: timings.predicted_n });
   await page.click(".retry");
   await idle(page);
-  assert.deepEqual(await notes(page), ["The answer ended at the limit of tokens that Settings has."]);
+  assert.deepEqual(await notes(page), [`The answer ended at its limit of ${timings.predicted_n} tokens (Max tokens in Settings).`]);
   assert.deepEqual(await ways(page), ["Retry"]);
 });
 

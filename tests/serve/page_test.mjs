@@ -164,7 +164,8 @@ check("settings and the conversation survive a reload", async () => {
   await send(page, "Anew");
   await page.click("#send");
   await idle(page);
-  assert.deepEqual(seen.streams.at(-1).body, { messages: [{ role: "user", content: "Anew" }], stream: true });
+  const half = Math.ceil(props.default_generation_settings.n_ctx / 2);
+  assert.deepEqual(seen.streams.at(-1).body, { messages: [{ role: "user", content: "Anew" }], stream: true, max_tokens: half });
   assert.deepEqual(seen.errors, []);
 });
 
