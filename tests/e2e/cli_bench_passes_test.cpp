@@ -130,7 +130,7 @@ TEST_F(CliBench, BadTests) {
   refused({"-p", "512", "--ctx", "256"}, "--ctx is 256");
   refused({"-p", "0", "-n", "0"}, "nothing to measure");
   refused({"-r", "0"}, "--repeat 0");
-  refused({"--limit", "3"}, "--prompts");
+  refused({"--limit", "3", "--rows", "2"}, "--prompts");
   refused({"--format", "csv", "-o", "json"}, "two formats");
   expect_refusal({"bench", "--synthetic", "llama-9:q4_0"}, 2, "llama-2-7b");
   expect_refusal({"bench", "--synthetic", "llama-2-7b"}, 2, "NAME:TYPE");

@@ -66,6 +66,8 @@ TEST_F(CliBench, TheOtherFormats) {
   for (const std::string& line : lines_of(jsonl.out)) records.push_back(json::parse(line)["record"]);
   EXPECT_EQ(records, (std::vector<std::string>{"setup", "drafter", "drafter", "run", "run", "run", "run"}));
 
+  EXPECT_EQ(json::parse(run(bench({"--json"})).out)[0]["drafters"].size(), 2u);
+  EXPECT_EQ(run(bench({"--json", "--format", "csv"})).code, 2);
   const Result markdown = run(bench({}));
   ASSERT_EQ(markdown.code, 0) << markdown.error;
   for (const char* part : {"- device: ", "speed-up", "identical", "tokens/round", "Acceptance by draft position", "2 used"}) {
@@ -174,7 +176,7 @@ TEST_F(CliBench, SpecBenchByTask) {
 }
 
 TEST_F(CliBench, BadInput) {
-  expect_refusal({"bench", model(), "--draft", "asd"}, 2, "--prompts");
+  expect_refusal({"bench", model(), "--draft", "asd", "-n", "8"}, 2, "--prompts");
   expect_refusal(bench({"--rows", "4"}), 2, "--rows");
   expect_refusal({"bench", model(), "--prompts", folder_.file("nothing.jsonl")}, 2, "nothing.jsonl");
   expect_refusal({"bench", model(), "--prompts", write("empty.jsonl", "")}, 2, "no prompt");
@@ -196,6 +198,22 @@ TEST_F(CliBench, BadInput) {
   expect_refusal({"bench", folder_.file("missing.gguf"), "--prompts", folder_.file("two.jsonl")}, 3, "missing.gguf");
   expect_refusal(bench({"--device", "no such device"}), 4, "no such device");
   expect_no_remains();
+}
+
+// What most ask of it: whether drafts pay on this machine, for this model.
+TEST_F(CliBench, ComparesAutoWithPlainDecodingWhereNothingElseIsAsked) {
+  const Result result = run({"bench", "--limit", "1"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  EXPECT_TRUE(contains(result.out, "| auto ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "| none ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "code_editing.jsonl, 1 used")) << result.out;
+  for (const std::string& line : lines_of(result.out)) {
+    EXPECT_TRUE(!line.starts_with("|") || line.size() <= 100u) << line;
+  }
+  const json named = json::parse(run({"bench", "--limit", "1", "--draft", "suffix", "--json"}).out)[0];
+  ASSERT_EQ(named["drafters"].size(), 2u);
+  EXPECT_EQ(named["drafters"][1]["drafter"], "suffix");
+  EXPECT_TRUE(named["drafters"][1]["identical"].get<bool>());
 }
 
 }  // namespace

@@ -36,12 +36,6 @@ using bench::BenchOptions;
 using bench::Speed;
 using bench::Sweep;
 
-/// The default drafters: those that need nothing but the model.
-std::vector<std::string> usual_drafters(const skipstone::Engine& engine) {
-  if (engine.info().exit_layer == 0) return {"none", "asd"};
-  return {"none", "asd", "exit"};
-}
-
 /// "-o json" is a format, as in llama-bench; any other text is a file name.
 void settle_output(BenchOptions& o) {
   if (is_format(o.output)) {
@@ -51,6 +45,10 @@ void settle_output(BenchOptions& o) {
     }
     o.format = std::exchange(o.output, "");
   }
+  if (o.json && !o.format.empty() && o.format != "json" && !environment::supplies(o.format_option)) {
+    fail(ExitCode::usage, "--json and the format {} are two formats; take one of them", o.format);
+  }
+  if (o.json) o.format = "json";
   if (o.format.empty()) o.format = "md";
   format_of(o.format);
 }
@@ -197,7 +195,7 @@ class Models {
 
 Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, const std::vector<Prompt>& prompts,
                   const std::vector<std::string>& drafters, const BenchOptions& options) {
-  const bench::SweepOptions sweep_options{.drafters = options.drafters.empty() ? usual_drafters(engine) : drafters,
+  const bench::SweepOptions sweep_options{.drafters = options.drafters.empty() ? std::vector<std::string>{"none", "auto"} : drafters,
                                           .prompts_file = options.prompts,
                                           .model_path = model,
                                           .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
@@ -330,6 +328,10 @@ ExitCode measure_tests(BenchOptions& options) {
 
 ExitCode measure(BenchOptions options) {
   settle_output(options);
+  if (options.asks_nothing()) {
+    options.prompts = bundled_prompts();  // "" where they are not there, and the tests then are llama-bench's
+    if (!options.prompts.empty() && options.limit == 0) options.limit = bench::bundled_prompts_read;
+  }
   check_ranks(options);
   options.drafting.give_to(options.sampling);
   options.experiments.synthetic_acceptance = options.acceptance.data();

@@ -5,6 +5,7 @@
 
 #include "bench/report.h"
 #include "bench/summary.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 
 namespace cli::bench {
@@ -49,7 +50,7 @@ std::string table_text(const Table& table, std::span<const Summary> summaries) {
     Row& row = rows.emplace_back();
     for (const std::string_view name : table.columns) row.push_back(cell(column(name).text(summary)));
   }
-  return fmt::format("\n{}\n\n{}", table.caption, grid(rows));
+  return fmt::format("\n{}\n\n{}", table.caption, fitted_grid(rows, {}, output_width()));
 }
 
 /// "" if nothing was drafted.
@@ -69,7 +70,7 @@ std::string positions_text(std::span<const Summary> summaries) {
     }
   }
   return fmt::format("\nAcceptance by draft position: of the drafts that were n-th in their round, how many % were accepted\n\n{}",
-                     grid(rows));
+                     fitted_grid(rows, {}, output_width()));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ void add_model_options(CLI::App& command, BenchOptions& o) {
           ->type_name("LIST");
   command
       .add_option("-n,--predict,--n-gen", o.generate,
-                  "Tokens to generate one by one (test tg...), a list; with --prompts most tokens for each prompt, at least 2, default 128")
+                  "Tokens to generate one by one (test tg...), a list; where drafters are measured most tokens for each prompt, at least "
+                  "2, default 128")
       ->envname("SKIPSTONE_PREDICT")
       ->allow_extra_args(false)
       ->type_name("LIST");
@@ -38,7 +39,7 @@ void add_model_options(CLI::App& command, BenchOptions& o) {
 }
 
 void add_speed_options(CLI::App& command, BenchOptions& o) {
-  const char* group = "Tests (without --prompts)";
+  const char* group = "Tests (without prompts)";
   const auto list = [&](const char* names, std::vector<std::string>& values, const char* environment, const std::string& text) {
     return command.add_option(names, values, text)->envname(environment)->allow_extra_args(false)->type_name("LIST")->group(group);
   };
@@ -64,7 +65,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
           .add_option(
               "--draft", o.drafters,
               "Drafters, NAME[:key=value,...] each (`skipstone help drafters`): a list separated by commas or blanks, or --draft several\n"
-              "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
+              "times; `none`, plain decoding, is always measured; default: auto")
           ->envname("SKIPSTONE_DRAFT")
           ->allow_extra_args(false)
           ->type_name("LIST")
@@ -142,6 +143,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
                         ->envname("SKIPSTONE_FORMAT")
                         ->type_name("FORMAT")
                         ->group(group);
+  command.add_flag("--json", o.json, "The same as --format json: every number, of every run")->envname("SKIPSTONE_JSON")->group(group);
   command
       .add_option("-o,--output", o.output,
                   "Write the result to FILE instead of standard output; the name of a format is that format instead (-o json)")
@@ -149,10 +151,10 @@ void add_options(CLI::App& command, BenchOptions& o) {
       ->type_name("FILE")
       ->group(group);
   command.footer(
-      "Without --prompts, and without -p, -n, --pg and --rows: -p 512 -n 128. Lists are separated by commas; all tests are run after "
-      "each\n"
-      "depth of -d. Tests are run in turn, so that what slows the machine down meets all of them. `bandwidth` is what a token reads of\n"
-      "weights and KV cache by its time, as a share of what the device copies.\n\n" +
+      "Without prompts and without tests, `auto` is compared with plain decoding on bundled prompts (edits of code). llama-bench's tests\n"
+      "are -p 512 -n 128. Lists are separated by commas; all tests are run after each depth of -d. Tests are run in turn, so that what\n"
+      "slows the machine down meets all of them. `bandwidth` is what a token reads of weights and KV cache by its time, as a share of\n"
+      "what the device copies. Tables fit the terminal, or 100 columns; --json has all numbers.\n\n" +
       drafters_note() +
       "\nPrompts: .jsonl has one on each line, a JSON string or an object with \"prompt\" (HumanEval), \"question\" (GSM8K), \"turns\"\n"
       "(MT-bench, the first one) or \"text\"; .txt is one prompt. Both may be compressed (.gz). They are continued as they are, without\n"
@@ -162,6 +164,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
       "Ctrl-C stops after the generation that runs and prints what is complete. Exit code 1 also means that a lossless drafter's\n"
       "text was not that of plain decoding.\n\n"
       "Example:\n"
+      "  skipstone bench -m model.gguf\n"
       "  skipstone bench -m model.gguf -p 512 -n 128 -d 0,1024 -o json\n"
       "  skipstone bench --synthetic llama-2-7b:q4_0,q8_0,f16 -n 128 --rows 1,2,4,8,16\n"
       "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --limit 20\n"

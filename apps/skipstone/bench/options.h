@@ -14,6 +14,9 @@
 
 namespace cli::bench {
 
+/// Of the bundled prompts, where no option says how many.
+inline constexpr std::int64_t bundled_prompts_read = 8;
+
 struct BenchOptions {
   std::vector<std::string> models, synthetic, drafters, generate;
   TestLists tests;  ///< `generate` goes to tests.generate if there are no prompts
@@ -25,7 +28,7 @@ struct BenchOptions {
   std::optional<std::int64_t> repeats;
   std::vector<double> acceptance;  ///< --synthetic-acceptance
   skipstone_session_experiments experiments{sizeof(skipstone_session_experiments), nullptr, 0};
-  bool no_warm_up = false, read_once = false;
+  bool no_warm_up = false, read_once = false, json = false;
   EngineOptions engine;
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone::session_params();
@@ -33,6 +36,11 @@ struct BenchOptions {
   /// Whether drafters are measured, and whether on a prompt of made-up tokens.
   bool sweeps() const { return !prompts.empty() || made_up(); }
   bool made_up() const { return prompts.empty() && !acceptance.empty(); }
+  /// Whether neither prompts nor tests are named: `auto` is compared with plain decoding then, on bundled prompts.
+  bool asks_nothing() const {
+    return prompts.empty() && acceptance.empty() && synthetic.empty() && generate.empty() && tests.prompt.empty() && tests.pairs.empty() &&
+           tests.rows.empty() && tests.depth.empty() && preset.empty() && save_tokens.empty();
+  }
 };
 
 /// Adds all options and the text after them in --help.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "bench/preset.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 #include "results/statistics.h"
 
@@ -130,7 +131,8 @@ std::string strategies_text(const Sweep& sweep) {
     }
   }
   if (rows.size() == 1) return "";
-  return "\nCandidates by strategy: a round is won by the candidate that most was accepted of\n\n" + grid(rows, 2);
+  return "\nCandidates by strategy: a round is won by the candidate that most was accepted of\n\n" +
+         fitted_grid(rows, {.left = 2, .keys = 2}, output_width());
 }
 
 }  // namespace cli::bench

@@ -8,6 +8,7 @@
 #include "bench/report.h"
 #include "bench/summary.h"
 #include "json/json.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 #include "terminal/exit_code.h"
 
@@ -96,7 +97,7 @@ std::string ranks_text(const Sweep& sweep) {
     for (const Summary& summary : summaries) row.push_back(summary.rate_total ? fmt::format("{:.1f}", *summary.rate_total) : "-");
   }
   return fmt::format("\nRanks: the prompts that each one has run, and tokens per second of generation, in total, with each drafter\n\n{}",
-                     grid(rows, 2));
+                     fitted_grid(rows, {.left = 2, .keys = 2}, output_width()));
 }
 
 Json ranks_json(const Sweep& sweep) {

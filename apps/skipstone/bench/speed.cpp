@@ -7,6 +7,7 @@
 
 #include "bench/summary.h"
 #include "json/json.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 #include "results/statistics.h"
 
@@ -116,11 +117,11 @@ std::string markdown(const std::vector<Speed>& speeds) {
   }
   if (tests.size() > 1)
     text += "\nTokens per second: mean and standard deviation, median; share of the copy bandwidth that decoding reads with\n\n" +
-            grid(tests, 5);
+            fitted_grid(tests, {.left = 5, .keys = 5}, output_width());
   if (rows.size() > 1)
     text +=
         "\nOne pass over n rows (kxn: a call over k chains of n): median and standard deviation; v(n), its time by that of one row\n\n" +
-        grid(rows, 2);
+        fitted_grid(rows, {.left = 2, .keys = 4}, output_width());
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/summary.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 
 namespace cli::bench {
@@ -43,7 +44,7 @@ std::string task_table(const Sweep& sweep, const std::vector<std::string_view>& 
     }
     row.push_back(equality_text(summaries.back()[drafter]));
   }
-  return grid(rows);
+  return fitted_grid(rows, {}, output_width());
 }
 
 }  // namespace

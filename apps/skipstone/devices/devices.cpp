@@ -3,12 +3,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "commands.h"
 #include "json/json.h"
 #include "options/engine_options.h"
 #include "options/number_option.h"
 #include "results/device_note.h"
+#include "results/fitted_grid.h"
 #include "skipstone/skipstone.hpp"
 #include "skipstone/skipstone_experimental.hpp"
 #include "terminal/exit_code.h"
@@ -21,24 +24,26 @@ namespace {
 using skipstone::Json;
 
 std::string costs_text(const Json& costs) {
+  using Row = std::vector<std::string>;
   std::string text =
       fmt::format("{} on {} ({}): microseconds of passes at {} tokens of text, by {}\n\n", costs["model"].get<std::string>(),
                   costs["device"].get<std::string>(), costs["driver"].get<std::string>(), costs["position"].get<std::uint32_t>(),
                   costs["clock"].get<std::string>() == "wall" ? "the host's clock" : "the device's clock");
-  text += fmt::format("{:>6}{:>14}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "rows", "whole model", "relative", "fixed", "attention", "MLP",
-                      "output", "host");
+  std::vector<Row> passes{{"rows", "whole model", "relative", "fixed", "attention", "MLP", "output", "host"}};
   for (const Json& pass : costs["passes"]) {
-    const auto number = [&](const char* name) { return pass[name].get<double>(); };
-    text += fmt::format("{:>6}{:>14.1f}{:>10.2f}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}\n", pass["rows"].get<std::uint32_t>(),
-                        number("verify"), number("relative"), number("fixed"), number("attention"), number("mlp"), number("output"),
-                        number("host"));
+    Row& row = passes.emplace_back(Row{fmt::to_string(pass["rows"].get<std::uint32_t>())});
+    for (const char* name : {"verify", "relative", "fixed", "attention", "mlp", "output", "host"})
+      row.push_back(fmt::format("{:.{}f}", pass[name].get<double>(), name == std::string_view("relative") ? 2 : 1));
   }
-  text += fmt::format("\nattention and MLP: one sublayer of {} each. One draft that leaves after\n", costs["layers"].get<std::uint32_t>());
+  text += fitted_grid(passes, {.left = 0}, output_width());
+  text +=
+      fmt::format("\nattention and MLP: one sublayer of {} each. One draft that leaves after\n\n", costs["layers"].get<std::uint32_t>());
+  std::vector<Row> exits{{"layers", "draft", "relative"}};
   for (const Json& exit : costs["exits"]) {
-    text += fmt::format("{:>6} layers{:>14.1f}{:>10.2f}\n", exit["layers"].get<std::uint32_t>(), exit["draft"].get<double>(),
-                        exit["relative"].get<double>());
+    exits.push_back({fmt::to_string(exit["layers"].get<std::uint32_t>()), fmt::format("{:.1f}", exit["draft"].get<double>()),
+                     fmt::format("{:.2f}", exit["relative"].get<double>())});
   }
-  return text;
+  return text + fitted_grid(exits, {.left = 0}, output_width());
 }
 
 std::string yes_no(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
@@ -111,17 +116,16 @@ void print_plan(const std::string& model, const EngineOptions& options, bool jso
   } catch (const skipstone::error& error) {
     throw_load_failure(error, engine_params(path, options));
   }
-  std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache",
-                                 "activations", "needs", "free", "name");
+  std::vector<std::vector<std::string>> rows{{"device", "name", "layers", "weights", "KV cache", "activations", "needs", "free"}};
   const Json stages = Json::parse(report)["stages"];
   for (const Json& stage : stages) {
     const std::uint64_t weights = stage["weights"], kv = stage["kv"], activations = stage["activations"];
-    text += fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", stage["place"].get<std::string>(),
-                        fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),
-                        bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv)),
-                        bytes_text(static_cast<double>(activations)), bytes_text(static_cast<double>(weights + kv + activations)),
-                        bytes_text(stage["available"]), stage["device"].get<std::string>());
+    const auto size = [](std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+    rows.push_back({stage["place"].get<std::string>(), stage["device"].get<std::string>(),
+                    fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),
+                    size(weights), size(kv), size(activations), size(weights + kv + activations), bytes_text(stage["available"])});
   }
+  const std::string text = fitted_grid(rows, {.left = 2}, output_width());
   Output(false).write(json ? report + "\n" : text);
 }
 
