@@ -73,7 +73,7 @@ TEST_F(CliStart, StaysWithinTheMemoryThatItIsGiven) {
   const Result variable =
       run(Command{.arguments = {"run", "-m", model(), "-p", "Hello", "-n", "1"}, .environment = {{"SKIPSTONE_MEMORY", "1000"}}});
   EXPECT_EQ(variable.code, 5) << variable.error;
-  for (const char* command : {"chat", "bench", "tune", "inspect", "serve", "devices"}) {
+  for (const char* command : {"chat", "bench", "tune", "inspect", "serve", "devices", "report"}) {
     EXPECT_TRUE(contains(run({command, "--help"}).out, "--memory SIZE")) << command;
   }
 }

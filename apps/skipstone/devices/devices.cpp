@@ -170,7 +170,7 @@ void add_devices(CLI::App& app, ExitCode& code) {
   add_number(*command, "--ctx,--context", options->engine.context, "The context of --plan in tokens; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
-  add_memory_option(*command, options->engine);
+  add_memory_option(*command, options->engine.memory);
   add_kv_options(*command, options->engine);
   add_model_option(*command, options->model, "The model of --costs and --plan (GGUF); default: the bundled model");
   command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");

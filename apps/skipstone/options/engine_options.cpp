@@ -155,9 +155,9 @@ void add_devices_option(CLI::App& command, EngineOptions& options) {
       ->group(advanced_group);
 }
 
-void add_memory_option(CLI::App& command, EngineOptions& options) {
+void add_memory_option(CLI::App& command, std::uint64_t& bytes) {
   command
-      .add_option("--memory", options.memory, "Most device memory to take, such as 6GiB: weights, KV cache and all; 0: what the device has")
+      .add_option("--memory", bytes, "Most device memory to take, such as 6GiB: weights, KV cache and all; 0: what the device has")
       ->envname("SKIPSTONE_MEMORY")
       ->transform(CLI::Validator(to_bytes, ""))
       ->type_name("SIZE");
@@ -190,7 +190,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
              "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
-  add_memory_option(command, options);
+  add_memory_option(command, options.memory);
   add_kv_options(command, options);
   command
       .add_option(

@@ -41,7 +41,7 @@ void add_device_option(CLI::App& command, EngineOptions& options);
 void add_devices_option(CLI::App& command, EngineOptions& options);
 
 /// Adds --memory.
-void add_memory_option(CLI::App& command, EngineOptions& options);
+void add_memory_option(CLI::App& command, std::uint64_t& bytes);
 
 /// Adds --mtp-file, --ctx, --memory, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);

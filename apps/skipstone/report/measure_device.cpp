@@ -207,6 +207,7 @@ class Measurement {
       const std::string model = fixed_model();
       skipstone_engine_params params = skipstone::engine_params(model.data(), model.size());
       params.device = index_.c_str();
+      params.memory_limit = effort_.memory;
       device_.exactness = measure_exactness(skipstone::Engine(params, progress_.until_interrupted()));
       return true;
     });
@@ -216,6 +217,7 @@ class Measurement {
     skipstone_engine_params params = skipstone::engine_params();
     params.synthetic = model.c_str();
     params.device = index_.c_str();
+    params.memory_limit = effort_.memory;
     params.context = most_context;
     return skipstone::Engine(params, progress_.until_interrupted());
   }

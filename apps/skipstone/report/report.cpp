@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "job/job.h"
 #include "json/json.h"
+#include "options/engine_options.h"
 #include "options/number_option.h"
 #include "report/comparison.h"
 #include "report/measure.h"
@@ -131,6 +132,7 @@ void add_report(CLI::App& app, ExitCode& code) {
              "Time for the speeds of a device; a slow one is measured less often or on less")
       ->envname("SKIPSTONE_SECONDS")
       ->capture_default_str();
+  add_memory_option(*command, options->effort.memory);
   command->add_flag("--quick", options->effort.quick, "The tiniest model alone, twice: to see that it runs")->envname("SKIPSTONE_QUICK");
   command->footer(
       "Measured are the self-test, copies, a text with and without drafts, and the speed of models of published shapes with random "
