@@ -256,27 +256,13 @@ bool Generation::round_at_once(const PassProposal& proposal) {
 }
 
 void Generation::count() {
-  Stats& stats = outcome_.stats;
-  const std::uint32_t height = tree_.height(), accepted = static_cast<std::uint32_t>(path_.size()) - 1;
   std::uint64_t drafted = tree_.drafts();
   if (!block_.empty()) {
     drafted = 0;
     for (const std::vector<Token>& row : block_) drafted += row.size() - 1;
   }
-  ++stats.rounds;
-  stats.drafted += drafted;
-  stats.accepted += accepted;
   proposer_ = drafter_.proposer();
-  auto share = std::ranges::find(stats.by_drafter, proposer_, &DrafterShare::name);
-  if (share == stats.by_drafter.end()) share = stats.by_drafter.insert(share, {proposer_});
-  ++share->rounds;
-  share->drafted += drafted;
-  share->accepted += accepted;
-  if (stats.by_position.size() < height) stats.by_position.resize(height);
-  for (std::uint32_t i = 0; i < height; ++i) {
-    ++stats.by_position[i].drafted;
-    if (i < accepted) ++stats.by_position[i].accepted;
-  }
+  outcome_.stats.count_round(proposer_, drafted, tree_.height(), static_cast<std::uint32_t>(path_.size()) - 1);
 }
 
 void Generation::round() {

@@ -11,6 +11,7 @@
 #include "speculation/drafter.h"
 #include "speculation/round_costs.h"
 #include "speculation/sequence.h"
+#include "speculation/stats.h"
 #include "speculation/token_history.h"
 
 namespace skipstone::speculation {
@@ -25,44 +26,6 @@ struct Limits {
   /// Called before passes whose results can be dropped: true ends the generation (`cancelled`).
   std::function<bool()> interrupted = {};
   const RoundCosts* costs = nullptr;  ///< of passes, for Stats::plain_seconds; null: not measured
-};
-
-struct DraftPosition {
-  std::uint64_t drafted = 0, accepted = 0;
-};
-
-/// The rounds that one drafter of a chain proposed.
-struct DrafterShare {
-  std::string name;  ///< "" for rounds that none proposed
-  std::uint64_t rounds = 0, drafted = 0, accepted = 0;
-};
-
-struct Stats {
-  std::uint64_t prompt_tokens = 0, generated_tokens = 0;
-  std::uint64_t cached_tokens = 0;  ///< of the prompt: Prefilled::found
-  std::uint64_t rounds = 0, drafted = 0, accepted = 0;
-  std::vector<DraftPosition> by_position;   ///< index 0 is the first draft of a round
-  std::vector<DrafterShare> by_drafter;     ///< in the order of their first proposals
-  std::string drafter, plan;                ///< plan: the skip set in LayerPlan notation
-  std::string explanation;                  ///< DrafterReport::explanation
-  std::vector<StrategyCounts> by_strategy;  ///< DrafterReport::strategies
-  std::uint32_t skipped_sublayers = 0, sublayers = 0;
-  std::vector<float> thresholds;                    ///< by round that drafted with a pass: PassProposal::least_probability
-  EarlyExitCounts early_exits;                      ///< of lossy rounds
-  std::uint64_t device_rounds = 0;                  ///< rounds that a RoundRunner ran at once; their time is round_seconds
-  std::uint64_t refreshes = 0, refreshed_sets = 0;  ///< cosines measured anew; and how often other sublayers were skipped after that
-  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
-  /// That plain decoding would have taken instead of generation_seconds, from the rounds' own times (plain_time.h); 0: not known.
-  double plain_seconds = 0;
-  double refresh_seconds = 0;          ///< of draft_seconds: measuring the cosines anew
-  double device_seconds = 0;           ///< of the generation: spent waiting for the device; the rest is the host's own work
-  double remote_seconds = 0;           ///< of these, in which passes were at the devices of other layers
-  double pipelined_seconds = 0;        ///< of these, in which drafts of the next round were made that it used
-  std::uint64_t pipelined_drafts = 0;  ///< number of these drafts
-  exec::ExpertUse experts{};           ///< of the generation: of plain passes and verifications
-  double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
-  double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
-  double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }
 };
 
 struct Outcome {

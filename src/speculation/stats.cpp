@@ -1,0 +1,23 @@
+#include "speculation/stats.h"
+
+#include <algorithm>
+
+namespace skipstone::speculation {
+
+void Stats::count_round(const std::string& proposer, std::uint64_t all_drafts, std::uint32_t height, std::uint32_t accepted_drafts) {
+  ++rounds;
+  drafted += all_drafts;
+  accepted += accepted_drafts;
+  auto share = std::ranges::find(by_drafter, proposer, &DrafterShare::name);
+  if (share == by_drafter.end()) share = by_drafter.insert(share, {proposer});
+  ++share->rounds;
+  share->drafted += all_drafts;
+  share->accepted += accepted_drafts;
+  if (by_position.size() < height) by_position.resize(height);
+  for (std::uint32_t i = 0; i < height; ++i) {
+    ++by_position[i].drafted;
+    if (i < accepted_drafts) ++by_position[i].accepted;
+  }
+}
+
+}  // namespace skipstone::speculation
