@@ -85,15 +85,11 @@ Json model_json(const model::Config& config) {
 }
 
 Json plan_json(const engine::MemoryPlan& plan) {
-  return {{"context", plan.context},
-          {"kv_type", to_string(plan.kv_format)},
-          {"weights", plan.weights},
-          {"kv", plan.kv},
-          {"kv_read", plan.kv_read},
-          {"kv_without_windows", plan.kv_without_windows},
-          {"activations", plan.activations},
-          {"total", plan.total()},
-          {"host_available", plan.host_available}};
+  return {{"context", plan.context},         {"kv_type", to_string(plan.kv_format)},
+          {"weights", plan.weights},         {"kv", plan.kv},
+          {"kv_read", plan.kv_read},         {"kv_without_windows", plan.kv_without_windows},
+          {"activations", plan.activations}, {"total", plan.total()},
+          {"working", plan.working()},       {"host_available", plan.host_available}};
 }
 
 Json describe(const skipstone_inspect_params& params) {

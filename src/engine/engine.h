@@ -75,6 +75,9 @@ struct MemoryPlan {
   std::uint64_t kv_without_windows = 0;  ///< what `kv` would be if no layer had a window
   std::uint64_t kv_read = 0;             ///< of `kv`, by a token at the end of the context: sliding-window layers read their window
   std::uint64_t total() const { return weights + kv + activations; }
+  /// Held besides: staging and read-back, and unused ends of blocks. It counts where a limit is set, which these would pass otherwise.
+  std::uint64_t working() const { return working_memory(total()); }
+  static constexpr std::uint64_t working_memory(std::uint64_t total) { return (std::uint64_t{3} << 20) + total / 40; }
 };
 
 /// Where the kernels' choices come from (docs/tuning.md). No text depends on it.

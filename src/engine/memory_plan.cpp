@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -91,6 +92,14 @@ std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers
                   device.memory_account().left_beside(device.memory_allocated()));
 }
 
+double mib_up(std::uint64_t bytes) { return std::ceil(static_cast<double>(bytes) / mib * 10) / 10; }
+
+std::string limit_text(const vk::MemoryAccount& account) {
+  const std::uint64_t limit = account.limit(), left = account.left();
+  const std::string text = fmt::format("the memory limit is {:.1f} MiB", static_cast<double>(limit) / mib);
+  return left == limit ? text : fmt::format("{}, of which {:.1f} MiB are left", text, static_cast<double>(left) / mib);
+}
+
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device) {
   const vk::Caps& caps = device.caps();
   const vk::MemoryAccount& account = device.memory_account();
@@ -107,25 +116,24 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
     return share_of(caps, plan.device_available, plan.host_available, 1);
   };
   const auto fits_alone = [&] { return plan.total() <= available_alone_to(device, 1); };
-  while (plan.total() > std::min(account.left(), available()) && fits_alone() && account.make_room(plan.total())) {
+  const std::uint64_t limited = plan.total() + plan.working();
+  while ((limited > account.left() || plan.total() > available()) && fits_alone() && account.make_room(limited)) {
   }
-  const auto needs = [&] {
-    return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations)",
-                       static_cast<double>(plan.total()) / mib, static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib,
-                       plan.context, static_cast<double>(plan.activations) / mib);
+  const auto needs = [&](std::uint64_t bytes, const std::string& more) {
+    return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations{})",
+                       mib_up(bytes), static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib, plan.context,
+                       static_cast<double>(plan.activations) / mib, more);
   };
-  if (plan.total() > account.left()) {
+  if (limited > account.left()) {
     fail(Code::out_of_memory,
-         "{}, but the memory limit of {:.1f} MiB leaves {:.1f} MiB; raise the limit, or take a smaller context (--ctx), or a smaller or "
-         "more "
-         "strongly quantised model",
-         needs(), static_cast<double>(account.limit()) / mib, static_cast<double>(account.left()) / mib);
+         "{}, but {}; raise the limit, or take a smaller context (--ctx), or a smaller or more strongly quantised model",
+         needs(limited, fmt::format(", {:.1f} working memory", static_cast<double>(plan.working()) / mib)), limit_text(account));
   }
   if (const std::uint64_t free = available(); plan.total() > free) {
     fail(Code::out_of_memory,
          "{}, but {} has {:.0f} MiB free; take a smaller context (--ctx), a smaller or more strongly quantised model, or another device "
          "(--device)",
-         needs(), caps.name, static_cast<double>(free) / mib);
+         needs(plan.total(), ""), caps.name, static_cast<double>(free) / mib);
   }
 }
 

@@ -34,6 +34,11 @@ std::uint64_t available_alone_to(const vk::Device& device, std::uint32_t sharers
 /// not known.
 std::uint64_t share_of(const vk::Caps& caps, std::uint64_t device, std::uint64_t system, std::uint32_t sharers);
 
+/// MiB, rounded up to a tenth: so much is enough.
+double mib_up(std::uint64_t bytes);
+/// "the memory limit is 6144.0 MiB", with what of it is left where that is less.
+std::string limit_text(const vk::MemoryAccount& account);
+
 /// Fills in the memory that is available now, once the device's account has made room, which it does for a model that then fits. Throws
 /// out_of_memory with the numbers and the remedy if the plan does not fit there or exceeds the account's limit, unsupported if a single
 /// buffer is larger than the device can bind.

@@ -205,10 +205,9 @@ std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAc
   for (;;) {
     const std::vector<StageDevice> now = devices(false);
     const std::uint64_t bytes = needs.of(0, layers) + (now.size() - 1) * needs.later_activations;
-    if (charged.of_all && bytes > account.left()) {
-      if (makes_room(bytes)) continue;
-      fail(Code::out_of_memory, "the model needs {} MiB on its devices together, but the memory limit of {} MiB leaves {} MiB", bytes >> 20,
-           account.limit() >> 20, account.left() >> 20);
+    if (const std::uint64_t limited = bytes + MemoryPlan::working_memory(bytes); charged.of_all && limited > account.left()) {
+      if (makes_room(limited)) continue;
+      fail(Code::out_of_memory, "the model needs {:.1f} MiB, but {}", mib_up(limited), limit_text(account));
     }
     try {
       return plan_stages(needs, now);

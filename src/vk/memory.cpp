@@ -135,10 +135,9 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   const std::uint64_t held = device.account->held(), limit = device.account->limit();
   if (bytes > device.account->left()) {
     fail(Code::out_of_memory,
-         "{} more bytes for {} would pass the memory limit of {} bytes, of which {} are held already; raise the limit, or use a smaller "
-         "model "
-         "or context",
-         bytes, row.name, limit, held);
+         "{} MiB more for {} would pass the memory limit of {} MiB, of which {} MiB are held already; raise the limit, or use a smaller "
+         "model or context",
+         in_mib(bytes), row.name, limit / mib, in_mib(held));
   }
   std::uint64_t heap_bytes = 0, available = 0;
   const auto types = candidates(device, row, ~0u);
@@ -191,9 +190,12 @@ struct Arena::State {
   std::uint64_t allocated = 0;
   std::vector<Entry> entries;
 
-  std::uint64_t next_block(std::uint64_t request, const Caps& caps) const {
-    // A quarter of the bytes held: at most about a fifth of an arena is unused, with few blocks all the same.
-    const std::uint64_t grown = block_bytes != 0 ? block_bytes : std::clamp(allocated / 4, row->first_block, row->largest_block);
+  /// `left`: bytes that the account still has.
+  std::uint64_t next_block(std::uint64_t request, const Caps& caps, std::uint64_t left) const {
+    // A quarter of the bytes held: at most about a fifth of an arena is unused, with few blocks all the same. Where a limit is near, a
+    // block takes a small part of what is left, so that its unused end does not decide whether a model fits.
+    const std::uint64_t usual = std::clamp(allocated / 4, row->first_block, row->largest_block);
+    const std::uint64_t grown = block_bytes != 0 ? block_bytes : std::min(usual, std::max(left / 64, slice_alignment(caps)));
     return std::max(request,
                     std::min(round_up(grown, slice_alignment(caps)), caps.max_allocation / slice_alignment(caps) * slice_alignment(caps)));
   }
@@ -223,7 +225,7 @@ Slice Arena::allocate(std::uint64_t bytes, Shortage shortage) {
     }
   }
   if (entry == nullptr) {
-    const std::uint64_t wished = state_->next_block(padded, device.caps);
+    const std::uint64_t wished = state_->next_block(padded, device.caps, device.account->left());
     auto block = make_block(device, *state_->row, wished);
     if (block == nullptr && wished > padded) block = make_block(device, *state_->row, padded);
     while (block == nullptr && shortage == Shortage::makes_room && device.account->make_room(padded))

@@ -61,17 +61,19 @@ TEST_F(CliStart, AContextBeyondTheTrainedOneIsWarnedOf) {
 }
 
 TEST_F(CliStart, StaysWithinTheMemoryThatItIsGiven) {
-  for (const char* size : {"1GiB", "1g", "1073741824"}) EXPECT_EQ(generate({"--memory", size}).code, 0) << size;
-  const Result small = generate({"--memory", "1000"});
+  for (const char* size : {"1GiB", "1g", "1.5 GB", "1073741824"}) EXPECT_EQ(generate({"--memory", size}).code, 0) << size;
+  const Result small = generate({"--memory", "1MiB"});
   EXPECT_EQ(small.code, 5) << small.error;
   EXPECT_TRUE(contains(small.error, "memory limit")) << small.error;
-  for (const char* wrong : {"much", "1.5.2GiB", "-1GiB", "6GiBit", ""}) {
+  for (const char* wrong : {"much", "1.5.2GiB", "-1GiB", "6GiBit", "", "G", "nan"}) {
     const Result result = generate({"--memory", wrong});
     EXPECT_EQ(result.code, 2) << wrong;
     EXPECT_TRUE(contains(result.error, "is no size such as 6GiB")) << result.error;
   }
+  EXPECT_TRUE(contains(generate({"--memory", "40"}).error, "'40' is less than a MiB")) << "of a number without a unit";
+  EXPECT_TRUE(contains(generate({"--memory", "99999999999TiB"}).error, "more than any device has"));
   const Result variable =
-      run(Command{.arguments = {"run", "-m", model(), "-p", "Hello", "-n", "1"}, .environment = {{"SKIPSTONE_MEMORY", "1000"}}});
+      run(Command{.arguments = {"run", "-m", model(), "-p", "Hello", "-n", "1"}, .environment = {{"SKIPSTONE_MEMORY", "1MiB"}}});
   EXPECT_EQ(variable.code, 5) << variable.error;
   for (const char* command : {"chat", "bench", "tune", "inspect", "serve", "devices", "report"}) {
     EXPECT_TRUE(contains(run({command, "--help"}).out, "--memory SIZE")) << command;
@@ -92,11 +94,41 @@ TEST_F(CliStart, InspectSaysWhetherEachDeviceFits) {
     EXPECT_TRUE(all[i]["fits"].get<bool>()) << all[i];
     EXPECT_GT(all[i]["available"].get<std::uint64_t>(), 0u);
   }
-  const json none = fits({"--memory", "1000"});
+  const json none = fits({"--memory", "1MiB"});
   EXPECT_FALSE(none[0]["fits"].get<bool>());
   EXPECT_TRUE(contains(none[0]["why"], "memory limit")) << none[0];
   EXPECT_TRUE(contains(run({"inspect", model()}).out, ": fits ("));
-  EXPECT_TRUE(contains(run({"inspect", model(), "--memory", "1000"}).out, ": does not fit: "));
+  EXPECT_TRUE(contains(run({"inspect", model(), "--memory", "1MiB"}).out, ": does not fit: "));
+}
+
+// What `inspect` plans with a limit is enough to generate, and a tenth less is refused before anything is loaded.
+TEST_F(CliStart, APlannedLimitIsEnough) {
+  const std::string bundled = SKIPSTONE_MODELS "/skipstone-py.gguf";
+  for (const char* context : {"256", "2048"}) {
+    const json plan = json::parse(run({"inspect", bundled, "--json", "--ctx", context}).out)["memory_plan"];
+    const std::uint64_t planned = plan["total"].get<std::uint64_t>() + plan["working"].get<std::uint64_t>();
+    const auto with = [&](std::uint64_t bytes) {
+      return run({"run", "-m", bundled, "-p", "def f(", "-n", "40", "--ctx", context, "--memory", std::to_string(bytes)});
+    };
+    const Result enough = with(planned), less = with(planned - planned / 10);
+    EXPECT_EQ(enough.code, 0) << enough.error;
+    EXPECT_EQ(less.code, 5) << less.error;
+    EXPECT_TRUE(contains(less.error, "working memory), but the memory limit is")) << less.error;
+    const json fits =
+        json::parse(run({"inspect", bundled, "--json", "--ctx", context, "--memory", std::to_string(planned)}).out)["devices"][0];
+    EXPECT_TRUE(fits["fits"].get<bool>()) << fits;
+  }
+}
+
+// --device chooses among them.
+TEST_F(CliStart, PlansForTheChosenDevice) {
+  const std::string name = json::parse(run({"devices", "--json"}).out)["devices"][0]["name"];
+  EXPECT_EQ(json::parse(run({"inspect", model(), "--json", "--device", "0"}).out)["devices"][0]["name"], name);
+  EXPECT_EQ(run({"inspect", model(), "--device", "nothing like it"}).code, 4);
+  const json stages = json::parse(run({"devices", "--plan", "-m", model(), "--json", "--device", "0"}).out)["stages"];
+  ASSERT_EQ(stages.size(), 1u);
+  EXPECT_EQ(stages[0]["device"], name);
+  EXPECT_EQ(run({"devices", "--plan", "-m", model(), "--device", "nothing like it"}).code, 4);
 }
 
 // The values of options, else the model file's, else those that --help shows.

@@ -49,7 +49,10 @@ void settle_output(BenchOptions& o) {
     fail(ExitCode::usage, "--json and the format {} are two formats; take one of them", o.format);
   }
   if (o.json) o.format = "json";
-  if (o.format.empty()) o.format = "md";
+  if (o.format.empty()) {
+    const std::string ending = o.output.substr(std::min(o.output.rfind('.'), o.output.size()));
+    o.format = ending.size() > 1 && is_format(ending.substr(1)) ? ending.substr(1) : "md";
+  }
   format_of(o.format);
 }
 

@@ -46,6 +46,7 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
   const Prompt& prompt = sweep.prompts[run.prompt].prompt;
   const Json statistics = statistics_record(run.stats);
   Json record = {{"drafter", sweep.drafters[run.drafter].specification},
+                 {"place", run.drafter + 1},
                  {"prompt", run.prompt + 1},
                  {"line", prompt.line == 0 ? Json(nullptr) : Json(prompt.line)},
                  {"category", prompt.category.empty() ? Json(nullptr) : Json(prompt.category)},
@@ -130,9 +131,9 @@ std::string jsonl(const std::vector<Sweep>& sweeps) {
 std::span<const Table> default_tables() {
   static const std::array<Table, 2> tables = {{
       {"Speed: tokens per second of the prompt and of generation, medians over the prompts; the generation's speed-up\n"
-       "against plain decoding of the same prompts, its median and in total",
-       {"drafter", "prompts", "tokens", "prompt_tokens_per_second_median", "tokens_per_second_median", "speedup_median", "speedup_total",
-        "identical"}},
+       "against plain decoding of the same prompts: its median, its quartiles, and in total",
+       {"drafter", "prompts", "tokens", "prompt_tokens_per_second_median", "tokens_per_second_median", "speedup_median",
+        "speedup_lower_quartile", "speedup_total", "identical"}},
       {"Drafting: how much was right, and where the time of the generation went",
        {"drafter", "acceptance", "tokens_per_round", "draft_seconds", "verify_seconds", "round_seconds", "host_seconds",
         "skipped_sublayers_least"}},

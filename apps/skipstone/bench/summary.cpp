@@ -57,6 +57,7 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
   sum.drafter = sweep.drafters[drafter].specification;
   sum.lossless = sweep.drafters[drafter].lossless;
   sum.comparable = sweep.setup.synthetic_acceptance.empty();
+  sum.left_out = sum.drafter != "none";
   std::vector<double> prompt_rates, rates, speedups;
   const auto keep = [](std::vector<double>& values, std::optional<double> value) {
     if (value) values.push_back(*value);
@@ -65,6 +66,7 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
     const Run& run = sweep.runs[i];
     if (run.drafter != drafter) continue;
     add(run, sum);
+    sum.left_out = sum.left_out && run.stats.drafter == "none";
     const auto rate = generation_rate(run.stats), plain = generation_rate(baseline.beside(run).stats);
     keep(rates, rate);
     keep(prompt_rates, prompt_rate(run.stats));
@@ -77,6 +79,8 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
   sum.prompt_rate_total = quotient(static_cast<double>(sum.prompt_tokens), sum.prompt_seconds);
   sum.rate_median = median(std::move(rates));
   if (sum.timed_tokens > 0) sum.rate_total = quotient(static_cast<double>(sum.timed_tokens), sum.generation_seconds);
+  sum.speedup_lower = quantile(speedups, 0.25);
+  sum.speedup_upper = quantile(speedups, 0.75);
   sum.speedup_median = median(std::move(speedups));
   sum.tokens_per_round = quotient(static_cast<double>(sum.timed_tokens), static_cast<double>(sum.rounds));
   sum.acceptance = quotient(static_cast<double>(sum.accepted), static_cast<double>(sum.drafted));
@@ -97,8 +101,10 @@ std::string skipped(const Summary& s) {
   return fmt::format("{}-{} of {}", s.least_skipped, s.most_skipped, s.sublayers);
 }
 
-constexpr std::array<Column, 30> table = {{
-    {"drafter", "drafter", [](const Summary& s) { return Json(s.drafter); }, [](const Summary& s) { return s.drafter; }},
+constexpr std::array<Column, 33> table = {{
+    {"drafter", "drafter", [](const Summary& s) { return Json(s.drafter); },
+     [](const Summary& s) { return s.drafter + (s.left_out ? " (left out)" : ""); }},
+    {"left_out", "", [](const Summary& s) { return Json(s.left_out); }, nullptr},
     {"prompts", "prompts", [](const Summary& s) { return Json(s.prompts); }, [](const Summary& s) { return fmt::to_string(s.prompts); }},
     {"runs", "runs", [](const Summary& s) { return Json(s.runs); }, [](const Summary& s) { return fmt::to_string(s.runs); }},
     {"prompt_tokens", "", [](const Summary& s) { return Json(s.prompt_tokens); }, nullptr},
@@ -116,6 +122,9 @@ constexpr std::array<Column, 30> table = {{
      [](const Summary& s) { return rate(s.rate_total); }},
     {"speedup_median", "speed-up", [](const Summary& s) { return value_of(s.speedup_median); },
      [](const Summary& s) { return ratio(s.speedup_median); }},
+    {"speedup_lower_quartile", "quartiles", [](const Summary& s) { return value_of(s.speedup_lower); },
+     [](const Summary& s) { return s.speedup_lower ? ratio(s.speedup_lower) + " to " + ratio(s.speedup_upper) : "-"; }},
+    {"speedup_upper_quartile", "", [](const Summary& s) { return value_of(s.speedup_upper); }, nullptr},
     {"speedup_total", "total", [](const Summary& s) { return value_of(s.speedup_total); },
      [](const Summary& s) { return ratio(s.speedup_total); }},
     {"rounds", "", [](const Summary& s) { return Json(s.rounds); }, nullptr},

@@ -37,10 +37,12 @@ struct Summary {
   std::optional<double> rate_median, rate_total;                     ///< of generation, tokens per second
   /// Relative to plain decoding: the median of the ratios, each of two runs of the same prompt; the ratio of rate_total.
   std::optional<double> speedup_median, speedup_total;
-  std::optional<double> tokens_per_round;  ///< timed tokens / rounds
-  std::optional<double> acceptance;        ///< accepted / drafted
-  bool comparable = true;                  ///< whether texts can be compared: not with synthetic acceptance
-  std::vector<std::size_t> differing;      ///< prompts (indices) whose tokens are not those of plain decoding, ascending
+  std::optional<double> speedup_lower, speedup_upper;  ///< the quartiles of these ratios
+  bool left_out = false;                               ///< by --draft-optional: every run was plain decoding
+  std::optional<double> tokens_per_round;              ///< timed tokens / rounds
+  std::optional<double> acceptance;                    ///< accepted / drafted
+  bool comparable = true;                              ///< whether texts can be compared: not with synthetic acceptance
+  std::vector<std::size_t> differing;                  ///< prompts (indices) whose tokens are not those of plain decoding, ascending
 };
 
 /// "identical", or the number of prompts whose texts differ from plain decoding's; "-" if they cannot be compared.

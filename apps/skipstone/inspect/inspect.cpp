@@ -86,6 +86,9 @@ std::string plan_text(const Json& plan, const Json& model) {
   std::string text = fmt::format("\nMemory for a context of {} tokens (KV cache {})\n", plan["context"].get<std::uint32_t>(),
                                  plan["kv_type"].get<std::string>());
   for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, bytes_text(plan[part]));
+  const std::uint64_t working = plan["working"];
+  text += fmt::format("  {:<12}{:>12}  {} of working memory more\n", "--memory",
+                      bytes_text(plan["total"].get<double>() + static_cast<double>(working)), bytes_text(static_cast<double>(working)));
   const auto less = [&](const char* part) {
     return 100.0 - 100.0 * static_cast<double>(plan[part].get<std::uint64_t>()) /
                        static_cast<double>(plan["kv_without_windows"].get<std::uint64_t>());
@@ -100,16 +103,19 @@ std::string plan_text(const Json& plan, const Json& model) {
 }
 
 /// Whether the model fits on each device: [{"index", "name", "kind", "available": bytes or null, "fits", "why": "" or what is missing}].
-/// Empty where there is none, as on a machine without a driver: a file can be looked at there too.
+/// Of --device alone where it is given. Empty where there is none, as on a machine without a driver: a file can be looked at there too.
 Json fits_on_devices(const std::string& model, EngineOptions options) {
+  const bool one = options.device_option->count() > 0;
   Json all = Json::array();
   Json devices;
   try {
-    devices = Json::parse(skipstone::list_devices(nullptr))["devices"];
-  } catch (const skipstone::error&) {
+    devices = Json::parse(skipstone::list_devices(one ? options.device.c_str() : nullptr))["devices"];
+  } catch (const skipstone::error& error) {
+    if (one) fail(ExitCode::no_device, "{}", error.what());
     return all;
   }
   for (const Json& device : devices) {
+    if (one && !device["chosen"].get<bool>()) continue;
     Json fit = {{"index", device["index"]}, {"name", device["name"]}, {"kind", device["kind"]},
                 {"available", nullptr},     {"fits", false},          {"why", device["unsuitable"]}};
     try {
@@ -125,18 +131,20 @@ Json fits_on_devices(const std::string& model, EngineOptions options) {
   return all;
 }
 
-std::string fits_text(const Json& devices) {
+std::string fits_text(const Json& devices, std::uint64_t limit) {
   std::string text = "\nDevices\n";
   if (devices.empty()) return text + "  none that Vulkan knows; `skipstone devices` says more\n";
   for (const Json& device : devices) {
     const auto why = device["why"].get<std::string>();
-    const std::string verdict = why.empty() ? fmt::format("fits ({} free)", bytes_text(device["available"])) : "does not fit: " + why;
+    const std::string verdict =
+        why.empty() ? fmt::format("fits ({} {})", bytes_text(device["available"]), device["available"] == limit ? "by --memory" : "free")
+                    : "does not fit: " + why;
     text += fmt::format("  {}: {}: {}\n", device["index"].get<std::uint32_t>(), short_text(device["name"]), verdict);
   }
   return text;
 }
 
-std::string document_text(const Json& document, bool each_tensor) {
+std::string document_text(const Json& document, bool each_tensor, std::uint64_t limit) {
   std::string text = skipstone::escaped(document["path"].get_ref<const std::string&>()) + "\n";
   if (const auto& head = document["mtp_path"].get_ref<const std::string&>(); !head.empty()) text += skipstone::escaped(head) + "\n";
   text +=
@@ -148,7 +156,8 @@ std::string document_text(const Json& document, bool each_tensor) {
   }
   text += tensors_text(document, each_tensor);
   if (!document["model"].is_null()) text += model_text(document["model"]);
-  if (!document["memory_plan"].is_null()) text += plan_text(document["memory_plan"], document["model"]) + fits_text(document["devices"]);
+  if (!document["memory_plan"].is_null())
+    text += plan_text(document["memory_plan"], document["model"]) + fits_text(document["devices"], limit);
   if (const auto why = document["unsupported"].get<std::string>(); !why.empty()) text += "\nThis build does not run it: " + why + "\n";
   return text;
 }
@@ -171,7 +180,7 @@ void inspect(const InspectOptions& options) {
   Json document = Json::parse(report);
   document["devices"] = document["memory_plan"].is_null() ? Json::array() : fits_on_devices(options.file, options.engine);
   Output output(false);
-  output.write(options.json ? dump(document) + "\n" : document_text(document, options.tensors));
+  output.write(options.json ? dump(document) + "\n" : document_text(document, options.tensors, options.engine.memory));
 }
 
 /// Loads the model, measures and prints. Throws Failure, also if the plot cannot be written, which is checked first.
@@ -224,7 +233,6 @@ void add_inspect(CLI::App& app, ExitCode& code) {
           ->envname("SKIPSTONE_OUTPUT")
           ->type_name("FILE")};
   add_engine_options(*command, options->engine);
-  of_cosine.push_back(options->engine.device_option);
   environment::set_exclusive({cosine, tensors});
   for (CLI::Option* option : of_cosine) environment::set_needs(option, {cosine});
   command->footer(std::string("Examples:\n"

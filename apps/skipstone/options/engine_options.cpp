@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "base/number.h"
 #include "base/platform/files.h"
 #include "base/platform/system.h"
 #include "json/json.h"
@@ -47,14 +51,23 @@ std::string no_delay(std::string& text) {
   return fmt::format("'{}' is no number of milliseconds from 0 to {}", text, most);
 }
 
-/// Replaces a size with a unit by its number of bytes: "" or the error.
+/// Replaces a size by its number of bytes: "" or the error. A unit is a letter of KMGT, alone or with B or iB; all are powers of 1024.
 std::string to_bytes(std::string& text) {
-  const std::string given = text;
-  try {
-    if (CLI::AsSizeValue(false)(text).empty()) return {};
-  } catch (const CLI::Error&) {  // its sentence lists thirty spellings of units
-  }
-  return fmt::format("'{}' is no size such as 6GiB or 800MiB", given);
+  constexpr std::string_view digits = "0123456789.", units = "KMGT", ends[] = {"", "B", "IB"};
+  constexpr double least = 1 << 20, most = 0x1p60;
+  const std::size_t end = std::min(text.find_first_not_of(digits), text.size());
+  const auto number = skipstone::parse_number<double>(text.substr(0, end));
+  std::string unit = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
+  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const std::size_t power = unit.empty() ? std::string_view::npos : units.find(unit.front());
+  const bool has_unit = power != std::string_view::npos && std::ranges::find(ends, std::string_view(unit).substr(1)) != std::end(ends);
+  if (!number || !(has_unit || unit.empty())) return fmt::format("'{}' is no size such as 6GiB, 1.5G or 800MiB", text);
+  const double bytes = std::ldexp(*number, has_unit ? 10 * static_cast<int>(power + 1) : 0);
+  if (bytes != 0 && bytes < least)
+    return fmt::format("'{}' is less than a MiB, which no model fits in; give it a unit, such as 6GiB", text);
+  if (bytes > most) return fmt::format("'{}' is more than any device has", text);
+  text = std::to_string(static_cast<std::uint64_t>(bytes));
+  return {};
 }
 
 std::int32_t math_of(const std::string& math) {
@@ -156,8 +169,7 @@ void add_devices_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_memory_option(CLI::App& command, std::uint64_t& bytes) {
-  command
-      .add_option("--memory", bytes, "Most device memory to take, such as 6GiB: weights, KV cache and all; 0: what the device has")
+  command.add_option("--memory", bytes, "Most device memory to take, such as 6GiB: weights, KV cache and all; 0: what the device has")
       ->envname("SKIPSTONE_MEMORY")
       ->transform(CLI::Validator(to_bytes, ""))
       ->type_name("SIZE");

@@ -74,6 +74,9 @@ skipstone::Json positions_json(const std::vector<DraftPosition>& positions);
 /// The middle value, or the mean of the two middle ones; nullopt of no values.
 std::optional<double> median(std::vector<double> values);
 
+/// The value that `share` of the values are below, 0..1, between neighbours by their distance; nullopt of no values.
+std::optional<double> quantile(std::vector<double> values, double share);
+
 /// nullopt of no values.
 std::optional<double> mean(const std::vector<double>& values);
 
