@@ -66,12 +66,15 @@ function(skipstone_public_library name exported library)
   install(TARGETS ${name} EXPORT skipstone-targets)
 endfunction()
 
+# What the linker of a program in C needs besides, where the library is an archive of C++.
+set(skipstone_cxx_runtime "-lstdc++ -lm")
+
 # skipstone_pkg_config(NAME DESCRIPTION LIBRARIES REQUIRES PRIVATE_REQUIRES): NAME.pc. A program that links an archive links the archive's own dependencies
 # too. The file names folders relative to its own, so that it is right wherever an installation lies.
 function(skipstone_pkg_config name description libraries requires private_requires)
   set(pc_name ${name})
   set(pc_description ${description})
-  set(dependencies "-lstdc++ -lm -lpthread -ldl")
+  set(dependencies "${skipstone_cxx_runtime} -lpthread -ldl")
   if(SKIPSTONE_MPI)
     list(JOIN MPI_C_LIBRARIES " " mpi)
     set(dependencies "${mpi} ${dependencies}")
@@ -82,7 +85,7 @@ function(skipstone_pkg_config name description libraries requires private_requir
     string(REGEX REPLACE "/$" "" up "${up}")
     set(pc_prefix "\${pcfiledir}/${up}")
   endif()
-  foreach(kind libdir includedir)
+  foreach(kind libdir includedir datadir)
     string(TOUPPER CMAKE_INSTALL_${kind} folder)
     set(pc_${kind} "${${folder}}")
     if(NOT IS_ABSOLUTE "${${folder}}")

@@ -1,6 +1,7 @@
 // The smallest program in C++: continues a text. usage: smallest_cpp MODEL.gguf TEXT
 #include <cstdio>
 #include <skipstone/skipstone.hpp>
+#include <stdexcept>
 
 int main(int count, char** arguments) {
   if (count != 3) return std::fprintf(stderr, "usage: smallest_cpp MODEL.gguf TEXT\n"), 2;
@@ -13,10 +14,11 @@ int main(int count, char** arguments) {
     skipstone::Session session(engine, drafting);
     session.generate(engine.tokenize(arguments[2]), 64, [](const skipstone_chunk& chunk) {
       std::fwrite(chunk.text, 1, chunk.bytes, stdout);
-      return true;
+      return std::fflush(stdout) == 0;  // false stops the generation
     });
     std::puts("");
-  } catch (const skipstone::error& error) {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw std::runtime_error("the text could not be written");
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
   }
