@@ -241,7 +241,9 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
     devices.push_back({fmt::format("{} ({})", stage.place, stage.device), stage.available, wish.layers});
     plan.push_back(std::move(stage));
   }
-  const std::vector<std::uint32_t> ends = plan_with_room(stage_needs(config, layout, shape), {account}, [&](bool) { return devices; });
+  StageNeeds needs = stage_needs(config, layout, shape);
+  if (wishes.size() == 1) needs.first_activations = exec::plan_bytes(config, shape).activations;  // of all layers on one device
+  const std::vector<std::uint32_t> ends = plan_with_room(needs, {account}, [&](bool) { return devices; });
   for (std::size_t i = 0; i < plan.size(); ++i) {
     exec::SequenceShape part = shape;
     plan[i].begin = part.begin = i == 0 ? 0 : ends[i - 1];

@@ -176,7 +176,7 @@ TEST_F(CliBench, SpecBenchByTask) {
 }
 
 TEST_F(CliBench, BadInput) {
-  expect_refusal({"bench", model(), "--draft", "asd", "-n", "8"}, 2, "--prompts");
+  expect_refusal({"bench", model(), "--draft", "asd", "-p", "8"}, 2, "--prompts");
   expect_refusal(bench({"--rows", "4"}), 2, "--rows");
   expect_refusal({"bench", model(), "--prompts", folder_.file("nothing.jsonl")}, 2, "nothing.jsonl");
   expect_refusal({"bench", model(), "--prompts", write("empty.jsonl", "")}, 2, "no prompt");

@@ -123,7 +123,9 @@ TEST_F(CliStart, APlannedLimitIsEnough) {
 // --device chooses among them.
 TEST_F(CliStart, PlansForTheChosenDevice) {
   const std::string name = json::parse(run({"devices", "--json"}).out)["devices"][0]["name"];
-  EXPECT_EQ(json::parse(run({"inspect", model(), "--json", "--device", "0"}).out)["devices"][0]["name"], name);
+  const json fit = json::parse(run({"inspect", model(), "--json", "--device", "0"}).out)["devices"][0];
+  EXPECT_EQ(fit["name"], name);
+  EXPECT_TRUE(fit["fits"].get<bool>()) << fit;
   EXPECT_EQ(run({"inspect", model(), "--device", "nothing like it"}).code, 4);
   const json stages = json::parse(run({"devices", "--plan", "-m", model(), "--json", "--device", "0"}).out)["stages"];
   ASSERT_EQ(stages.size(), 1u);

@@ -98,7 +98,6 @@ TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
   options.context = tiny.context;
   std::vector<text::Token> expected;
   MemoryPlan plan;
-  std::uint64_t held = 0;
   const auto generate = [](const std::shared_ptr<Engine>& engine, Session& session, std::uint64_t limit) {
     session.reset();
     return session
@@ -114,16 +113,16 @@ TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
     Session session(engine, {});
     expected = generate(engine, session, ~std::uint64_t{0});
     plan = engine->memory();
-    held = engine->device_bytes_held();
   }
+  const std::uint64_t planned = plan.total() + plan.working();
 
-  options.memory_limit = plan.total() - 1;
+  options.memory_limit = planned - 1;
   const fixtures::Failure refused = fixtures::failure_of([&] { Engine::load(options); });
   EXPECT_EQ(refused.code, Code::out_of_memory);
-  EXPECT_NE(refused.message.find("memory limit of"), std::string::npos) << refused.message;
+  EXPECT_NE(refused.message.find("the memory limit is"), std::string::npos) << refused.message;
 
   // Sessions share one context's pages. Where the second one would need more, it is refused, and the first continues.
-  options.memory_limit = held + (std::uint64_t{1} << 20);  // what the host sends goes through some of it
+  options.memory_limit = planned;
   ASSERT_GT(plan.kv, std::uint64_t{1} << 20);
   const auto engine = Engine::load(options);
   Session session(engine, {});
@@ -131,7 +130,7 @@ TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
   const fixtures::Failure second =
       fixtures::failure_of([&] { Session(engine, {}).prefill(std::vector<text::Token>(engine->config().context_trained, 5)); });
   EXPECT_EQ(second.code, Code::out_of_memory);
-  EXPECT_NE(second.message.find(std::to_string(options.memory_limit)), std::string::npos) << second.message;
+  EXPECT_NE(second.message.find("would pass the memory limit"), std::string::npos) << second.message;
   EXPECT_LE(engine->device_bytes_held(), options.memory_limit);
   EXPECT_EQ(generate(engine, session, options.memory_limit), expected);
 }
@@ -144,8 +143,8 @@ TEST(Memory, EnginesOfAnAccountShareItsLimit) {
   EngineOptions options;
   options.model_path = directory.file("tiny.gguf");
   options.context = tiny.context;
-  const std::uint64_t held = Engine::load(options)->device_bytes_held();
-  const std::uint64_t limit = 2 * held + (std::uint64_t{2} << 20);
+  const MemoryPlan plan = Engine::load(options)->memory();
+  const std::uint64_t limit = 2 * (plan.total() + plan.working());
   std::vector<std::shared_ptr<Engine>> others;
   std::uint64_t asked = 0;
   bool may_free = false;
@@ -256,9 +255,8 @@ TEST(Memory, NothingLeavesForMorePagesThanAreNeeded) {
   EXPECT_EQ(asked, 1u);
 
   // Nor for pages that have no room even if all others leave.
-  options.memory_account = nullptr;
-  const std::uint64_t held = Engine::load(options)->device_bytes_held();
-  options.memory_account = std::make_shared<vk::MemoryAccount>(held + kv * 3 / 2, [&](std::uint64_t) {
+  const MemoryPlan plan = engine->memory();
+  options.memory_account = std::make_shared<vk::MemoryAccount>(plan.total() + plan.working() + kv / 4, [&](std::uint64_t) {
     ++asked;
     return false;
   });

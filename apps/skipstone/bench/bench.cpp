@@ -56,6 +56,14 @@ void settle_output(BenchOptions& o) {
   format_of(o.format);
 }
 
+/// Whether drafters are compared on bundled prompts: no texts and no tests are named. -n alone is a test, as in llama-bench; beside what
+/// only drafters have it is the tokens of a text.
+bool compares_bundled_prompts(const BenchOptions& o) {
+  if (o.sweeps() || o.tests_speed()) return false;
+  return o.generate.empty() || environment::supplies(o.generate_option) || !o.drafters.empty() || o.limit != 0 || o.read_once ||
+         !o.save_tokens.empty();
+}
+
 std::uint32_t repetitions(const BenchOptions& o, std::uint32_t usual) {
   const std::int64_t count = o.repeats.value_or(usual);
   if (count < 1 || count > 1'000'000) {
@@ -331,7 +339,7 @@ ExitCode measure_tests(BenchOptions& options) {
 
 ExitCode measure(BenchOptions options) {
   settle_output(options);
-  if (options.asks_nothing()) {
+  if (compares_bundled_prompts(options)) {
     options.prompts = bundled_prompts();  // "" where they are not there, and the tests then are llama-bench's
     if (!options.prompts.empty() && options.limit == 0) options.limit = bench::bundled_prompts_read;
   }

@@ -26,13 +26,15 @@ void add_model_options(CLI::App& command, BenchOptions& o) {
           ->envname("SKIPSTONE_SYNTHETIC")
           ->allow_extra_args(false)
           ->type_name("LIST");
-  command
-      .add_option("-n,--predict,--n-gen", o.generate,
-                  "Tokens to generate one by one (test tg...), a list; where drafters are measured most tokens for each prompt, at least "
-                  "2, default 128")
-      ->envname("SKIPSTONE_PREDICT")
-      ->allow_extra_args(false)
-      ->type_name("LIST");
+  o.generate_option =
+      command
+          .add_option(
+              "-n,--predict,--n-gen", o.generate,
+              "Tokens to generate one by one (test tg...), a list; where drafters are measured most tokens for each prompt, at least "
+              "2, default 128")
+          ->envname("SKIPSTONE_PREDICT")
+          ->allow_extra_args(false)
+          ->type_name("LIST");
   add_number(command, "-r,--repeat,--repetitions", o.repeats, "How often everything is run; default: 5, and 1 with --prompts")
       ->envname("SKIPSTONE_REPEAT")
       ->type_name("N");

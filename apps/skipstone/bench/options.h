@@ -21,7 +21,7 @@ struct BenchOptions {
   std::vector<std::string> models, synthetic, drafters, generate;
   TestLists tests;  ///< `generate` goes to tests.generate if there are no prompts
   std::string prompts, output, format, save_tokens, preset, plot, skip_set;
-  CLI::Option *format_option = nullptr, *synthetic_option = nullptr;
+  CLI::Option *format_option = nullptr, *synthetic_option = nullptr, *generate_option = nullptr;
   std::vector<CLI::Option*> test_options;  ///< of `tests`, --n-prompt first
   std::int64_t limit = 0, max_tokens = 128;
   std::uint32_t made_up_tokens = 128;  ///< of the prompt if there are no texts
@@ -36,10 +36,10 @@ struct BenchOptions {
   /// Whether drafters are measured, and whether on a prompt of made-up tokens.
   bool sweeps() const { return !prompts.empty() || made_up(); }
   bool made_up() const { return prompts.empty() && !acceptance.empty(); }
-  /// Whether neither prompts nor tests are named: `auto` is compared with plain decoding then, on bundled prompts.
-  bool asks_nothing() const {
-    return prompts.empty() && acceptance.empty() && synthetic.empty() && generate.empty() && tests.prompt.empty() && tests.pairs.empty() &&
-           tests.rows.empty() && tests.depth.empty() && preset.empty() && save_tokens.empty();
+  /// Whether any test is named, or a model that has no texts.
+  bool tests_speed() const {
+    return !synthetic.empty() || !tests.prompt.empty() || !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty() ||
+           !preset.empty();
   }
 };
 

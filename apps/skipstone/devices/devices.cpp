@@ -108,21 +108,13 @@ void print_costs(const std::string& model, const EngineOptions& options, bool js
   output.write(json ? report + "\n" : costs_text(Json::parse(report)));
 }
 
-/// The number of the device that --device chooses.
-std::string chosen_index(const std::string& wanted) {
-  const Json devices = Json::parse(skipstone::list_devices(wanted.c_str()))["devices"];
-  for (const Json& device : devices) {
-    if (device["chosen"].get<bool>()) return std::to_string(device["index"].get<std::uint32_t>());
-  }
-  return wanted;
-}
-
 void print_plan(const std::string& model, const EngineOptions& given, bool json) {
   const std::string path = model_path(model);
   EngineOptions options = given;
   std::string report;
   try {
-    if (options.devices.empty() && options.device_option->count() > 0) options.devices = chosen_index(options.device);
+    if (options.devices.empty() && options.device_option->count() > 0)
+      options.devices = std::to_string(chosen_device(options.device)["index"].get<std::uint32_t>());
     report = skipstone::plan_devices(engine_params(path, options));
   } catch (const skipstone::error& error) {
     throw_load_failure(error, engine_params(path, options));

@@ -105,17 +105,18 @@ std::string plan_text(const Json& plan, const Json& model) {
 /// Whether the model fits on each device: [{"index", "name", "kind", "available": bytes or null, "fits", "why": "" or what is missing}].
 /// Of --device alone where it is given. Empty where there is none, as on a machine without a driver: a file can be looked at there too.
 Json fits_on_devices(const std::string& model, EngineOptions options) {
-  const bool one = options.device_option->count() > 0;
   Json all = Json::array();
   Json devices;
-  try {
-    devices = Json::parse(skipstone::list_devices(one ? options.device.c_str() : nullptr))["devices"];
-  } catch (const skipstone::error& error) {
-    if (one) fail(ExitCode::no_device, "{}", error.what());
-    return all;
+  if (options.device_option->count() > 0) {
+    devices = Json::array({chosen_device(options.device)});
+  } else {
+    try {
+      devices = Json::parse(skipstone::list_devices(nullptr))["devices"];
+    } catch (const skipstone::error&) {
+      return all;
+    }
   }
   for (const Json& device : devices) {
-    if (one && !device["chosen"].get<bool>()) continue;
     Json fit = {{"index", device["index"]}, {"name", device["name"]}, {"kind", device["kind"]},
                 {"available", nullptr},     {"fits", false},          {"why", device["unsuitable"]}};
     try {

@@ -124,7 +124,7 @@ std::int32_t kv_type(const std::string& name) {
 skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options) {
   skipstone_engine_params params = skipstone::engine_params();
   params.model_path = model.c_str();
-  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  params.device = options.devices.empty() && options.device_option->count() > 0 ? options.device.c_str() : nullptr;
   if (!options.rank_device.empty()) params.device = options.rank_device.c_str();
   params.devices = options.devices.c_str();
   params.transfer_microseconds = static_cast<std::uint64_t>(options.transfer_milliseconds * 1000);
@@ -154,6 +154,13 @@ void add_device_option(CLI::App& command, EngineOptions& options) {
       command.add_option("--device", options.device, "A number from `skipstone devices` or a part of a name; default: the best")
           ->envname("SKIPSTONE_DEVICE")
           ->type_name("DEVICE");
+}
+
+skipstone::Json chosen_device(const std::string& wanted) {
+  const auto devices = skipstone::Json::parse(skipstone::list_devices(wanted.c_str()))["devices"];
+  const auto found = std::ranges::find_if(devices, [](const skipstone::Json& device) { return device["chosen"].get<bool>(); });
+  if (found == devices.end()) fail(ExitCode::no_device, "no Vulkan device matches '{}'; `skipstone devices` lists them", wanted);
+  return *found;
 }
 
 void add_devices_option(CLI::App& command, EngineOptions& options) {

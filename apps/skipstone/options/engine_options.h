@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "json/json_fwd.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {
@@ -37,6 +38,8 @@ void add_pre_option(CLI::App& command, std::string& pre);
 
 /// Adds --device.
 void add_device_option(CLI::App& command, EngineOptions& options);
+/// The entry in skipstone_list_devices() of the device that --device chooses. Throws Failure (no_device) where none matches.
+skipstone::Json chosen_device(const std::string& wanted);
 /// Adds --devices.
 void add_devices_option(CLI::App& command, EngineOptions& options);
 
