@@ -19,7 +19,7 @@ check("the page loads: no error, nothing from elsewhere", async () => {
 
 check("an answer is streamed into the log, with its numbers below", async () => {
   const seen = await open(), { page } = seen;
-  await set(page, { temperature: 0, max_tokens: 80 });
+  await set(page, { temperature: 0, max_tokens: 240 });  // some seconds on the slowest of machines, one on the fastest
   await page.evaluate(() => {
     window.lengths = new Set();
     const observer = new MutationObserver(() => window.lengths.add(document.querySelector(".words")?.textContent.length));
@@ -31,7 +31,7 @@ check("an answer is streamed into the log, with its numbers below", async () => 
   assert.ok(contentOf(events).length > 0, "the model says something");
   assert.deepEqual(await texts(page, ".question"), [code]);
   assert.equal(letters(await shown(page)), letters(contentOf(events)));
-  assert.ok((await page.evaluate(() => window.lengths.size)) > 3, "the text grows");
+  assert.ok((await page.evaluate(() => window.lengths.size)) > 2, "the text grows");  // the page draws it some times a second
   const [status] = await texts(page, ".status");
   const drafts = t.draft_n > 0 ? `${t.draft_n_accepted} of ${t.draft_n} drafts accepted` : "no drafts";
   const rate = `${t.predicted_per_second.toFixed(1)} tokens/s`, round = `${t.tokens_per_round.toFixed(2)} tokens per round`;
