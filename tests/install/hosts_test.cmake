@@ -1,6 +1,6 @@
 # Run by ctest with PROGRAM (the command line's), MODEL, HOSTS (programs that use Vulkan themselves): each prints the text that PROGRAM does.
 # EMULATOR runs programs of a cross build; else it is empty.
-execute_process(COMMAND ${EMULATOR} ${PROGRAM} run -m ${MODEL} -p "def add(a, b):" -n 8 RESULT_VARIABLE failed OUTPUT_VARIABLE expected ERROR_VARIABLE errors)
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} run -m ${MODEL} -p "def add(a, b):" -n 8 --temp 0 RESULT_VARIABLE failed OUTPUT_VARIABLE expected ERROR_VARIABLE errors)
 string(STRIP "${expected}" expected)
 if(failed OR NOT expected)
   message(FATAL_ERROR "${PROGRAM}: '${expected}' ${errors}")

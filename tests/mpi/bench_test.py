@@ -44,7 +44,7 @@ def refused(arguments, code, part, environment=None):
     check(len(errors) == 1 and part in errors[0] and result.returncode == code, f"{arguments}: {result.returncode}, {result.stderr}")
 
 
-refused(["bench", "-m", MODEL], 2, "--prompts FILE")
+refused(["bench", "-m", MODEL, "-p", "8"], 2, "--prompts FILE")
 refused([*BENCH, "--preset", "exit"], 2, "--prompts FILE")
 refused(["bench", "-m", "/nowhere.gguf", "--prompts", prompts], 3, "no such file")
 refused([*BENCH, "--bogus"], 2, "--bogus")

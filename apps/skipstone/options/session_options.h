@@ -20,7 +20,7 @@ struct SamplingOptions {
 };
 
 /// The group of these options in commands that call SamplingOptions::recommend().
-inline constexpr const char* recommended_sampling_group = "Sampling (these defaults, unless the model's file recommends others)";
+inline constexpr const char* recommended_sampling_group = "Sampling (unless the model's file recommends others)";
 
 /// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty and --seed, with the values of `params` as defaults.
 SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params, const char* group = recommended_sampling_group);
