@@ -15,9 +15,9 @@
 namespace cli::report {
 
 struct Effort {
-  double seconds = 70;  ///< for the speeds; the self-test has its own limit, and compile times do not count
+  double seconds = 70;       ///< for the speeds; the self-test has its own limit, and compile times do not count
   std::uint64_t memory = 0;  ///< most bytes of device memory for a model; 0: what the device has
-  bool quick = false;   ///< only the smallest shape, two repetitions
+  bool quick = false;        ///< only the smallest shape, two repetitions
 };
 
 /// `listed`: the device's entry in skipstone_list_devices(). Failures go to its `error`; throws Failure only after Ctrl-C.
