@@ -75,7 +75,7 @@ TEST_F(CliStart, StaysWithinTheMemoryThatItIsGiven) {
   const Result variable =
       run(Command{.arguments = {"run", "-m", model(), "-p", "Hello", "-n", "1"}, .environment = {{"SKIPSTONE_MEMORY", "1MiB"}}});
   EXPECT_EQ(variable.code, 5) << variable.error;
-  for (const char* command : {"chat", "bench", "tune", "inspect", "serve", "devices", "report"}) {
+  for (const char* command : {"chat", "bench", "tune", "inspect", "serve", "devices", "report", "tune-device"}) {
     EXPECT_TRUE(contains(run({command, "--help"}).out, "--memory SIZE")) << command;
   }
 }

@@ -211,8 +211,9 @@ void print_cosines(const std::string& model, const EngineOptions& engine_options
 }  // namespace
 
 void add_inspect(CLI::App& app, ExitCode& code) {
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device but for --cosine");
+  CLI::App* command = app.add_subcommand(
+      "inspect",
+      "Show what is in a model file, the memory it will take, and the devices that it fits; works without a device but for --cosine");
   const auto options = std::make_shared<InspectOptions>();
   add_model_option(*command, options->file);
   CLI::Option* const tensors = command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");

@@ -17,6 +17,7 @@
 #include "options/engine_options.h"
 #include "options/number_option.h"
 #include "prompts/prompts.h"
+#include "results/fitted_grid.h"
 #include "results/formats.h"
 #include "skipstone/tools.hpp"
 #include "terminal/interrupt.h"
@@ -78,14 +79,27 @@ class Watch {
   Progress progress_;
 };
 
-std::string candidate_text(const Json& candidate) {
+std::vector<std::string> candidate_row(const Json& candidate) {
   const Json& expected = candidate["expected"];
   const std::uint32_t skipped = candidate["skipped"].get<std::uint32_t>();  // 0: chosen anew for every prompt
-  return fmt::format("{:<20}{:>8.3f}  {:.3f} to {:.3f}{:>10}{:>9.1f} %{:>11.2f}{:>9}  {}\n", candidate["name"].get<std::string>(),
-                     candidate["speedup"].get<double>(), candidate["quartiles"][0].get<double>(), candidate["quartiles"][1].get<double>(),
-                     expected.is_null() ? "-" : fmt::format("{:.3f}", expected["speedup"].get<double>()),
-                     100 * candidate["acceptance"].get<double>(), candidate["tokens_per_round"].get<double>(),
-                     skipped == 0 ? "-" : std::to_string(skipped), candidate["draft"].get<std::string>());
+  return {candidate["name"].get<std::string>(),
+          fmt::format("{:.3f}", candidate["speedup"].get<double>()),
+          fmt::format("{:.3f} to {:.3f}", candidate["quartiles"][0].get<double>(), candidate["quartiles"][1].get<double>()),
+          expected.is_null() ? "-" : fmt::format("{:.3f}", expected["speedup"].get<double>()),
+          fmt::format("{:.1f} %", 100 * candidate["acceptance"].get<double>()),
+          fmt::format("{:.2f}", candidate["tokens_per_round"].get<double>()),
+          skipped == 0 ? "-" : std::to_string(skipped)};
+}
+
+/// What was measured of each candidate, and below it how each is asked for.
+std::string candidates_text(const Json& candidates) {
+  std::vector<std::vector<std::string>> rows{{"set", "speed-up", "quartiles", "expected", "accepted", "tokens/round", "skipped"}};
+  std::string drafters;
+  for (const Json& candidate : candidates) {
+    rows.push_back(candidate_row(candidate));
+    drafters += fmt::format("{}: --draft {}\n", candidate["name"].get<std::string>(), candidate["draft"].get<std::string>());
+  }
+  return fitted_grid(rows, {}, output_width()) + '\n' + drafters;
 }
 
 /// A word as shells of POSIX and PowerShell read it; others than plain ones in quotes.
@@ -107,10 +121,8 @@ std::string search_text(const Json& report, const std::string& model, const std:
   }
   if (report["stopped_early"].get<bool>()) text += "the search ended early: it no longer found better sets\n";
   if (!report["candidates"].empty()) {
-    text += fmt::format("\nreal runs against plain decoding, medians of {}:\n{:<20}{:>8}  {:<14}{:>10}{:>11}{:>11}{:>9}  {}\n",
-                        report["runs"].get<std::uint32_t>(), "", "speed-up", "quartiles", "expected", "accepted", "tok/round", "skipped",
-                        "--draft");
-    for (const Json& candidate : report["candidates"]) text += candidate_text(candidate);
+    text += fmt::format("\nReal runs against plain decoding, medians of {}\n\n{}", report["runs"].get<std::uint32_t>(),
+                        candidates_text(report["candidates"]));
   }
   const Json& measured = profile["measured"];
   text += fmt::format("\n{}: {}\n", path, profile["skip_set"].get<std::string>());

@@ -78,6 +78,7 @@ void add_tune_device(CLI::App& app, ExitCode& code) {
   add_model_option(*command, options->model, "Model file (GGUF) whose weights are used; default: the bundled model");
   add_pre_option(*command, options->engine.pre);
   add_device_option(*command, options->engine);
+  add_memory_option(*command, options->engine.memory);
   add_number(*command, "--seconds", options->seconds, "Stop after about this long")->envname("SKIPSTONE_SECONDS")->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of a table")->envname("SKIPSTONE_JSON");
   command->footer(
