@@ -132,12 +132,14 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
 
 [[noreturn]] void fail_out_of_memory(const DeviceState& device, const RoleRow& row, std::uint64_t bytes) {
   const auto in_mib = [](std::uint64_t value) { return (value + mib - 1) / mib; };
+  const auto tenths = [](std::uint64_t value) { return static_cast<double>(value) / mib; };
   const std::uint64_t held = device.account->held(), limit = device.account->limit();
   if (bytes > device.account->left()) {
-    fail(Code::out_of_memory,
-         "{} MiB more for {} would pass the memory limit of {} MiB, of which {} MiB are held already; raise the limit, or use a smaller "
-         "model or context",
-         in_mib(bytes), row.name, limit / mib, in_mib(held));
+    fail(
+        Code::out_of_memory,
+        "{:.1f} MiB more for {} would pass the memory limit of {:.1f} MiB, of which {:.1f} MiB are held already; raise the limit, or use a "
+        "smaller model or context",
+        tenths(bytes), row.name, tenths(limit), tenths(held));
   }
   std::uint64_t heap_bytes = 0, available = 0;
   const auto types = candidates(device, row, ~0u);

@@ -84,7 +84,9 @@ TEST_F(Vk, MemoryLimitIsNeverPassed) {
     }
     EXPECT_GT(allocated, limit / 2);
     EXPECT_LE(limited->memory_allocated(), limit);
-    EXPECT_NE(message.find(fmt::format("limit of {} bytes, of which {} are held", limit, limited->memory_allocated())), std::string::npos)
+    EXPECT_NE(message.find(fmt::format("limit of 8.0 MiB, of which {:.1f} MiB are held",
+                                       static_cast<double>(limited->memory_allocated()) / (1u << 20))),
+              std::string::npos)
         << message;
     EXPECT_EQ(code_of([&] { arena.allocate(limit); }), Code::out_of_memory);
   }

@@ -117,17 +117,20 @@ Json fits_on_devices(const std::string& model, EngineOptions options) {
     }
   }
   for (const Json& device : devices) {
-    Json fit = {{"index", device["index"]}, {"name", device["name"]}, {"kind", device["kind"]},
-                {"available", nullptr},     {"fits", false},          {"why", device["unsuitable"]}};
+    std::string why = device["unsuitable"];
+    Json available;
     try {
       options.devices = std::to_string(device["index"].get<std::uint32_t>());
-      if (fit["why"] == "")
-        fit["available"] = Json::parse(skipstone::plan_devices(engine_params(model, options)))["stages"][0]["available"];
-      fit["fits"] = fit["why"] == "";
+      if (why.empty()) available = Json::parse(skipstone::plan_devices(engine_params(model, options)))["stages"][0]["available"];
     } catch (const skipstone::error& error) {
-      fit["why"] = error.what();
+      why = error.what();
     }
-    all.push_back(std::move(fit));
+    all.push_back({{"index", device["index"]},
+                   {"name", device["name"]},
+                   {"kind", device["kind"]},
+                   {"available", available},
+                   {"fits", why.empty()},
+                   {"why", why}});
   }
   return all;
 }
