@@ -207,7 +207,8 @@ std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAc
     const std::uint64_t bytes = needs.of(0, layers) + (now.size() - 1) * needs.later_activations;
     if (const std::uint64_t limited = bytes + MemoryPlan::working_memory(bytes); charged.of_all && limited > account.left()) {
       if (makes_room(limited)) continue;
-      fail(Code::out_of_memory, "the model needs {:.1f} MiB, but {}", mib_up(limited), limit_text(account));
+      fail(Code::out_of_memory, "the model needs {:.1f} MiB{}, but {}", mib_up(limited), now.size() > 1 ? " on its devices together" : "",
+           limit_text(account));
     }
     try {
       return plan_stages(needs, now);

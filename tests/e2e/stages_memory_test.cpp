@@ -86,18 +86,21 @@ TEST_F(StagesMemory, MemoryLimitIsOneForAllStages) {
   EngineOptions options = options_for(directory.file("tiny.gguf"));
   options.context = config.context;
   std::vector<text::Token> prompt(900, 5), expected;
-  std::uint64_t held = 0, kv = 0;
+  std::uint64_t planned = 0, kv = 0;
   {
     const auto free = Engine::load(options);
     Session first(free, SessionOptions{}), second(free, SessionOptions{});
     expected = first.generate(prompt, 8, {}).tokens;
-    held = free->device_bytes_held();
-    for (const StageState& stage : free->stages()) kv += stage.kv;
+    const std::uint64_t held = free->device_bytes_held();
+    for (const StageState& stage : free->stages()) {
+      kv += stage.kv;
+      planned += stage.weights + stage.kv + stage.activations;
+    }
     EXPECT_EQ(second.generate(prompt, 8, {}).tokens, expected);
     ASSERT_GT(free->device_bytes_held(), held);
   }
-  for (const std::uint64_t more : {kv / 4, kv * 7 / 8}) {
-    options.memory_limit = held + more;
+  for (const std::uint64_t more : {std::uint64_t{0}, kv / 2}) {
+    options.memory_limit = planned + MemoryPlan::working_memory(planned) + more;
     const auto engine = Engine::load(options);
     Session first(engine, SessionOptions{}), second(engine, SessionOptions{});
     EXPECT_EQ(first.generate(prompt, 8, {}).tokens, expected);
