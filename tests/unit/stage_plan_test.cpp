@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "engine/engine.h"
 
 namespace skipstone::engine {
 namespace {
@@ -78,11 +79,13 @@ TEST(StagePlan, WhatDoesNotFitIsRefusedWithTheNumbersOfEachDevice) {
   EXPECT_FALSE(refusal([] { plan_stages(needs, std::vector<StageDevice>{{"a", 0}, {"b", 0}}); }).empty());
 }
 
-// The model needs 3670 bytes on two devices, and 1650 to 2050 of them on the first.
+// The model needs 3670 bytes on two devices, and 1650 to 2050 of them on the first; a limit leaves room for working memory besides.
 TEST(StagePlan, LimitIsOfAllStagesOfAProcess) {
-  const vk::MemoryAccount account(3000), larger(4000);
+  constexpr std::uint64_t enough = 3670 + MemoryPlan::working_memory(3670);
+  const vk::MemoryAccount account(3000), smaller(enough - 1), larger(enough);
   const auto devices = [](bool) { return std::vector<StageDevice>{{"a", 2100, 14}, {"b", 2900, 18}}; };
   EXPECT_NE(refusal([&] { plan_with_room(needs, {account}, devices); }).find("together"), std::string::npos);
+  EXPECT_NE(refusal([&] { plan_with_room(needs, {smaller}, devices); }).find("together"), std::string::npos);
   EXPECT_EQ(plan_with_room(needs, {larger}, devices), (std::vector<std::uint32_t>{14, 32}));
   EXPECT_EQ(plan_with_room(needs, {.account = account, .of_all = false}, devices), (std::vector<std::uint32_t>{14, 32}));
 }
