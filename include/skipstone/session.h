@@ -263,13 +263,13 @@ SKIPSTONE_API skipstone_status skipstone_session_stats(const skipstone_session* 
  * "accepted"}], "experts": {"layers", "distinct", "choices"}, "skipped_sublayers", "sublayers", "skip_set", "refreshes", "refreshed_sets",
  * "chosen", "lossy", "early": {...}, "thresholds", "attention_cosine", "seconds": {"prompt", "generation", "draft", "verify", "round",
  * "refresh", "host", "device", "remote": of "device", in which passes were at the devices of other layers, "pipelined": of that, in which
- * drafts were made that were used, "plain": what plain decoding would have taken instead of "generation", from the times of these rounds and
- * the measured costs of passes; 0 where none is known}}. experts: sums over the layers with experts of passes that chose tokens, on the first device: how many
- * experts these read, and how many their rows chose; cached_tokens: of the prompt, whose keys and values skipstone_engine_params.prefixes
- * found; by_position: the 1st, 2nd, ... draft of a round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a
- * drafter that chooses among others took, as a sentence; thresholds: the probability below which a draft was its round's last, round by
- * round; attention_cosine: mean cosine of the residual stream before and after each attention sublayer over the last prompt, layer by
- * layer, where the drafter measures it. */
+ * drafts were made that were used, "plain": what plain decoding would have taken instead of "generation", from the times of these rounds
+ * and the measured costs of passes; 0 where none is known}}. experts: sums over the layers with experts of passes that chose tokens, on
+ * the first device: how many experts these read, and how many their rows chose; cached_tokens: of the prompt, whose keys and values
+ * skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of a round; by_drafter: of "A+B", in the order of their
+ * first proposals; chosen: what a drafter that chooses among others took, as a sentence; thresholds: the probability below which a draft
+ * was its round's last, round by round; attention_cosine: mean cosine of the residual stream before and after each attention sublayer over
+ * the last prompt, layer by layer, where the drafter measures it. */
 SKIPSTONE_API skipstone_status skipstone_session_report(const skipstone_session* session, char** json);
 
 #ifdef __cplusplus

@@ -76,6 +76,7 @@ struct MemoryPlan {
   std::uint64_t kv_read = 0;             ///< of `kv`, by a token at the end of the context: sliding-window layers read their window
   std::uint64_t total() const { return weights + kv + activations; }
   /// Held besides: staging and read-back, and unused ends of blocks. It counts where a limit is set, which these would pass otherwise.
+  /// Measured on lavapipe: 2.4, 3.1 and 4.0 MiB with plans of 36, 39 and 55 MiB. Staging for a discrete GPU may take up to 32 MiB.
   std::uint64_t working() const { return working_memory(total()); }
   static constexpr std::uint64_t working_memory(std::uint64_t total) { return (std::uint64_t{3} << 20) + total / 40; }
 };

@@ -118,14 +118,30 @@ exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passe
   return costs;
 }
 
-}  // namespace
-
-namespace {
-
 void know(Engine::State& state, const speculation::RoundCosts& costs) {
   KnownCosts& known = state.caches.known_costs;
   const std::lock_guard lock(known.mutex);
   known.costs = std::make_shared<const speculation::RoundCosts>(costs);
+}
+
+/// Measured or estimated by an earlier run.
+std::optional<exec::CostTable> costs_of_earlier_run(const Engine::State& state) {
+  if (auto cached = cached_costs(state, costs_file(state, true))) return cached;
+  return cached_costs(state, costs_file(state, false));
+}
+
+/// round_costs_of() where nothing is cached.
+speculation::RoundCosts costs_of_now(Engine::State& state, const Progress& progress) {
+  constexpr std::uint64_t large = std::uint64_t{1} << 30;
+  if (state.model->device->caps().is_cpu() && state.file.facts.bytes_per_token > large) return {};
+  constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
+  exec::Executor passes(*state.passes);
+  state.make_pipelines({.verification = true}, progress);
+  if (exec::time_of_one_row(passes, state.model->config.layer_count(), step_of(progress)) * passes_of_all <= patience)
+    return round_costs(measured_costs(state, passes, progress));
+  const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layer_count(), patience, step_of(progress));
+  costs_file(state, false).write(to_json(costs));
+  return round_costs(costs);
 }
 
 }  // namespace
@@ -175,30 +191,6 @@ speculation::RoundCosts round_costs(const exec::CostTable& table) {
   }
   return costs;
 }
-
-namespace {
-
-/// Measured or estimated by an earlier run.
-std::optional<exec::CostTable> costs_of_earlier_run(const Engine::State& state) {
-  if (auto cached = cached_costs(state, costs_file(state, true))) return cached;
-  return cached_costs(state, costs_file(state, false));
-}
-
-/// round_costs_of() where nothing is cached.
-speculation::RoundCosts costs_of_now(Engine::State& state, const Progress& progress) {
-  constexpr std::uint64_t large = std::uint64_t{1} << 30;
-  if (state.model->device->caps().is_cpu() && state.file.facts.bytes_per_token > large) return {};
-  constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
-  exec::Executor passes(*state.passes);
-  state.make_pipelines({.verification = true}, progress);
-  if (exec::time_of_one_row(passes, state.model->config.layer_count(), step_of(progress)) * passes_of_all <= patience)
-    return round_costs(measured_costs(state, passes, progress));
-  const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layer_count(), patience, step_of(progress));
-  costs_file(state, false).write(to_json(costs));
-  return round_costs(costs);
-}
-
-}  // namespace
 
 speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.caches.costs, progress);

@@ -1,8 +1,8 @@
 #include "speculation/loop.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <numeric>
 #include <optional>
 
 #include "base/status.h"
@@ -56,6 +56,7 @@ class Generation {
   bool round_at_once(const PassProposal& proposal);
   void draft(const PassProposal& proposal);
   void verify(const SharedSource& source = nullptr);
+  std::uint32_t block_rows() const;
   void walk();
   void count();
   void round();
@@ -81,8 +82,9 @@ class Generation {
   std::uint32_t best_row_ = 0;             ///< of block_
   std::string proposer_;                   ///< of the round
   bool stopped_ = false;
-  std::size_t tried_ = 0;    ///< tokens of the text that trials have run over
-  Clock::time_point start_;  ///< of the generation
+  std::size_t tried_ = 0;     ///< tokens of the text that trials have run over
+  double trial_seconds_ = 0;  ///< of these
+  Clock::time_point start_;   ///< of the generation
   PlainTime plain_;
   Outcome outcome_;
 };
@@ -187,6 +189,12 @@ void Generation::verify(const SharedSource& source) {
   std::swap(round_.verified, verified_.choices);
 }
 
+/// Rows of all of the block, the pending token's in each.
+std::uint32_t Generation::block_rows() const {
+  return std::accumulate(block_.begin(), block_.end(), 0u,
+                         [](std::uint32_t rows, const auto& row) { return rows + static_cast<std::uint32_t>(row.size()); });
+}
+
 /// The rows of a block side by side; the row with the most accepted drafts, the first among equals, becomes tree_.
 void Generation::take_round(const BlockProposal& proposal) {
   const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(bounds_.rows - 1, room() - 1));
@@ -201,9 +209,8 @@ void Generation::take_round(const BlockProposal& proposal) {
   blocks().verify_block(block_, verified);
   const double seconds = seconds_since(start);
   outcome_.stats.verify_seconds += seconds;
-  std::uint32_t rows = 0;
-  for (const std::vector<Token>& row : block_) rows += static_cast<std::uint32_t>(row.size());
-  if (rows <= bounds_.rows) plain_.add_verification(seconds, rows, sequence_.concurrent_rows(), nullptr);  // else several passes
+  if (const std::uint32_t rows = block_rows(); rows <= bounds_.rows)  // else there were several passes
+    plain_.add_verification(seconds, rows, sequence_.concurrent_rows(), nullptr);
   std::size_t most = 0;
   best_row_ = 0;
   for (std::uint32_t i = 0; i < block_.size(); ++i) {
@@ -256,11 +263,7 @@ bool Generation::round_at_once(const PassProposal& proposal) {
 }
 
 void Generation::count() {
-  std::uint64_t drafted = tree_.drafts();
-  if (!block_.empty()) {
-    drafted = 0;
-    for (const std::vector<Token>& row : block_) drafted += row.size() - 1;
-  }
+  const std::uint64_t drafted = block_.empty() ? tree_.drafts() : block_rows() - block_.size();
   proposer_ = drafter_.proposer();
   outcome_.stats.count_round(proposer_, drafted, tree_.height(), static_cast<std::uint32_t>(path_.size()) - 1);
 }
@@ -343,7 +346,9 @@ void Generation::try_plans() {
   sequence_.commit(path_);
   if (stopped_) return;
   tried_ = end;
-  tuner->tried(choices, tokens.last(rows), seconds_since(start));
+  const double seconds = seconds_since(start);
+  trial_seconds_ += seconds;
+  tuner->tried(choices, tokens.last(rows), seconds);
 }
 
 Outcome Generation::run() {
@@ -358,9 +363,9 @@ Outcome Generation::run() {
     if (first && take(*first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
-    // The first token is the prompt's; the host's work between passes is that of plain decoding.
+    // The first token is the prompt's; the host's work between passes is that of plain decoding, but for trials of other sets.
     if (const auto pass = plain_.seconds_per_token(); pass && outcome_.tokens.size() > 1)
-      stats.plain_seconds = *pass * static_cast<double>(outcome_.tokens.size() - 1) + std::max(0.0, stats.host_seconds());
+      stats.plain_seconds = *pass * static_cast<double>(outcome_.tokens.size() - 1) + std::max(0.0, stats.host_seconds() - trial_seconds_);
     const SequenceTimes after = sequence_.times();
     stats.device_seconds = after.device_seconds - before.device_seconds;
     stats.remote_seconds = after.remote_seconds - before.remote_seconds;
@@ -378,12 +383,6 @@ Outcome Generation::run() {
 }
 
 }  // namespace
-
-const char* to_string(StopReason reason) {
-  static constexpr std::array names = {"max_tokens", "end_token", "context_full", "cancelled", "stop_string"};
-  const auto number = static_cast<std::size_t>(reason);
-  return number < names.size() ? names[number] : "unknown";
-}
 
 Outcome generate(Sequence& sequence, Drafter& drafter, TokenHistory& text, const Limits& limits, const Emit& emit) {
   if (text.size() > sequence.limits().context) {

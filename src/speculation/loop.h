@@ -16,10 +16,6 @@
 
 namespace skipstone::speculation {
 
-/// stop_string is set by the emitter of the text; the loop knows tokens alone.
-enum class StopReason { max_tokens, end_token, context_full, cancelled, stop_string };
-const char* to_string(StopReason reason);  ///< as their names
-
 struct Limits {
   std::uint32_t max_tokens = 0;                ///< of the continuation
   std::function<bool(Token)> ends_generation;  ///< such a token ends the text and is not emitted

@@ -1,8 +1,15 @@
 #include "speculation/stats.h"
 
 #include <algorithm>
+#include <array>
 
 namespace skipstone::speculation {
+
+const char* to_string(StopReason reason) {
+  static constexpr std::array names = {"max_tokens", "end_token", "context_full", "cancelled", "stop_string"};
+  const auto number = static_cast<std::size_t>(reason);
+  return number < names.size() ? names[number] : "unknown";
+}
 
 void Stats::count_round(const std::string& proposer, std::uint64_t all_drafts, std::uint32_t height, std::uint32_t accepted_drafts) {
   ++rounds;

@@ -1,4 +1,4 @@
-// What is counted and timed of a generation.
+// What is counted and timed of a generation, and why it ended.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,10 @@
 #include "speculation/early_exit.h"
 
 namespace skipstone::speculation {
+
+/// stop_string is set by the emitter of the text; the loop knows tokens alone.
+enum class StopReason { max_tokens, end_token, context_full, cancelled, stop_string };
+const char* to_string(StopReason reason);  ///< as their names
 
 struct DraftPosition {
   std::uint64_t drafted = 0, accepted = 0;

@@ -11,13 +11,7 @@ function(declarations files output)
   run("listing the declarations of ${files}" ${CMAKE_COMMAND} -DHEADERS=${files} -DOUTPUT=${output} -P ${SOURCE}/declarations.cmake)
 endfunction()
 
-function(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(failed)
-    message(FATAL_ERROR "${what} failed:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../run.cmake)
 
 # ---- what is exported ----
 declarations("${HEADERS}" ${WORK}/declared.c)

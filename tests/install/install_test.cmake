@@ -8,13 +8,7 @@ if(FLAGS)
   set(sanitize "-fsanitize=${FLAGS}")
 endif()
 
-function(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(failed)
-    message(FATAL_ERROR "${what} failed:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../run.cmake)
 
 # The two programs, by whichever way they were built.
 function(run_programs way runtime tools)

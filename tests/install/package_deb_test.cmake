@@ -16,13 +16,7 @@ foreach(program IN LISTS needed)
   endif()
 endforeach()
 
-function(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(failed)
-    message(FATAL_ERROR "${what} failed:\n${output}${errors}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../run.cmake)
 
 # An installation as tools/package makes one: stripped shared libraries in Debian's folder for them. Of the models, which take long to compress,
 # and of licences there are stand-ins.

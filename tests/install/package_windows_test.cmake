@@ -16,13 +16,7 @@ endif()
 set(ENV{WINEPREFIX} ${WORK}/wine)
 set(wine ${PROJECT}/tools/wine)
 
-function(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(failed)
-    message(FATAL_ERROR "${what} failed:\n${output}${errors}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../run.cmake)
 
 # ---- the same bytes again, from another build ----
 run("tools/package" ${PROJECT}/tools/package windows ${WORK}/first)

@@ -114,11 +114,7 @@ Table model_table(std::string caption, Row header, const ModelLines& model, Colu
 }
 
 Table speed_table(const ModelLines& model) {
-  std::vector<Value> prompts, decoding;
-  for (const ShapeLine& line : model.lines) {
-    prompts.push_back(median_of(prompt_rate(*line.shape)));
-    decoding.push_back(median_of(decode_rate(*line.shape)));
-  }
+  const std::vector<Value> prompts = medians(model, prompt_rate), decoding = medians(model, decode_rate);
   const auto prompt_ratios = ratios(prompts), decode_ratios = ratios(decoding);
   return model_table(model.model + ": tokens per second", {"prompt", "spread", "ratio", "decoding", "spread", "ratio"}, model,
                      [&](Row& row, std::size_t i) {

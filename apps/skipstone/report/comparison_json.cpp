@@ -64,12 +64,7 @@ Json shape_json(const ShapeLine& line, Value prompt_ratio, Value decode_ratio) {
 }
 
 Json model_json(const ModelLines& model) {
-  std::vector<Value> prompts, decoding;
-  for (const ShapeLine& line : model.lines) {
-    prompts.push_back(median_of(prompt_rate(*line.shape)));
-    decoding.push_back(median_of(decode_rate(*line.shape)));
-  }
-  const auto prompt_ratios = ratios(prompts), decode_ratios = ratios(decoding);
+  const auto prompt_ratios = ratios(medians(model, prompt_rate)), decode_ratios = ratios(medians(model, decode_rate));
   Json devices = Json::array();
   for (std::size_t i = 0; i < model.lines.size(); ++i) devices.push_back(shape_json(model.lines[i], prompt_ratios[i], decode_ratios[i]));
   return {{"model", model.model}, {"devices", std::move(devices)}};

@@ -207,9 +207,8 @@ std::vector<std::string> noise_warnings(const std::vector<ModelLines>& models) {
       const std::size_t more = found.size() > most_listed ? found.size() - most_listed : 0;
       found.resize(found.size() - more);
       warnings.push_back(fmt::format(
-          "{} is too noisy to compare with {}: its runs lie further apart than {:.0f} % of their median ({}{}); measure it again on an "
-          "idle "
-          "machine.",
+          "{} is too noisy to compare with {}: its runs lie further apart than {:.0f} % of their median ({}{}); measure it again "
+          "on an idle machine.",
           line.line->label(), model.model, 100 * most_spread, fmt::join(found, ", "), more > 0 ? fmt::format(", {} more", more) : ""));
     }
   }

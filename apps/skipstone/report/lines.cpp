@@ -53,6 +53,13 @@ Value pass_cost(const Shape& shape, std::uint32_t rows) {
 Value median_of(const MeasuredValue& measured) { return measured ? Value(measured->median) : std::nullopt; }
 Value spread_of(const MeasuredValue& measured) { return measured ? measured->spread() : std::nullopt; }
 
+std::vector<Value> medians(const ModelLines& model, MeasuredValue (*of)(const Shape&)) {
+  std::vector<Value> values;
+  values.reserve(model.lines.size());
+  for (const ShapeLine& line : model.lines) values.push_back(median_of(of(*line.shape)));
+  return values;
+}
+
 std::vector<Value> ratios(const std::vector<Value>& values) {
   const auto first = std::ranges::find_if(values, [](const Value& value) { return value && *value > 0; });
   std::vector<Value> result;

@@ -61,6 +61,8 @@ Value pass_cost(const Shape& shape, std::uint32_t rows);
 
 Value median_of(const MeasuredValue& measured);
 Value spread_of(const MeasuredValue& measured);
+/// Of a number of each device that ran the model.
+std::vector<Value> medians(const ModelLines& model, MeasuredValue (*of)(const Shape&));
 /// Ratios of all values to the first one that is present.
 std::vector<Value> ratios(const std::vector<Value>& values);
 

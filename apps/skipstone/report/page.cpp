@@ -10,9 +10,8 @@ namespace {
 // A picture is not drawn smaller than it can be read, but scrolls in its box, as a table does.
 constexpr const char* page_style =
     ":root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --line: #d0d7de; --shade: #f3f5f8; --alarm: #fff8c5; }\n"
-    "@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #0d1117; --line: #3d444d; --shade: #1b2128; --alarm: #3a2d05; "
-    "} "
-    "}\n"
+    "@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #0d1117; --line: #3d444d; --shade: #1b2128; "
+    "--alarm: #3a2d05; } }\n"
     "body { margin: 1.5rem auto; max-width: 64rem; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: "
     "var(--paper); overflow-wrap: anywhere; }\n"
     "h1 { font-size: 1.5rem; }\nh2 { font-size: 1.15rem; margin-top: 2rem; }\n"
@@ -21,8 +20,8 @@ constexpr const char* page_style =
     ".scroll { overflow-x: auto; margin: 1.2rem 0; }\n"
     "table { border-collapse: collapse; font-size: 0.87rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }\n"
     "caption { text-align: left; padding-bottom: 0.4rem; font-weight: 600; max-width: calc(100vw - 2rem); }\n"
-    "th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; white-space: nowrap; "
-    "}\n"
+    "th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; "
+    "white-space: nowrap; }\n"
     "thead th { background: var(--shade); }\n"
     ".words { text-align: left; }\n"
     "tbody th { font-weight: 600; white-space: normal; min-width: 9rem; }\n"

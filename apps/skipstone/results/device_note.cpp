@@ -55,7 +55,7 @@ std::string gpu_without_driver(std::span<const DisplayAdapter> adapters, const J
   if (gpu == adapters.end()) return {};
   if (!gpu->refused.empty()) {
     return fmt::format(
-        "this computer has a GPU of {}, and this user may not open {}: join the group that owns it (sudo usermod -aG render $USER), then "
+        "this computer has a GPU of {}, and this user may not open {}: join the group that owns it (sudo usermod -aG render $USER), and "
         "log "
         "in again",
         maker_of(*gpu), gpu->refused);
