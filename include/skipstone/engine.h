@@ -155,7 +155,8 @@ typedef struct skipstone_engine_info {
   uint64_t bytes_per_token;    /* of weights that a pass over one token reads: not the embedding's other rows and the experts not chosen */
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
   int32_t kv_type_v;           /* skipstone_kv_type of the cached values, likewise */
-  uint32_t context_trained;    /* tokens of the longest texts that the model was trained for; 0: the file does not say */
+  uint32_t context_trained;    /* tokens of the longest texts that the model was trained for; 0: the file does not say. A longer context
+                                  is allowed: what a model writes past them may be nonsense, of which the program warns */
   const char* device_kind;     /* of the first device: "discrete GPU", "integrated GPU", "virtual GPU", "CPU" or "other" */
 } skipstone_engine_info;
 

@@ -50,12 +50,8 @@ void check_file(Engine& target, const std::string& path) {
   }
 }
 
-/// To a caller that asked for a drafter, "not found" and "unsupported" would refer to something else; and if two models do not fit into
-/// memory, the request for a second one is at fault, not the machine.
-Code code_of(Code code) {
-  if (code == Code::not_found || code == Code::unsupported) return Code::bad_file;
-  return code == Code::out_of_memory ? Code::invalid_argument : code;
-}
+/// To a caller that asked for a drafter, "not found" and "unsupported" would refer to something else.
+Code code_of(Code code) { return code == Code::not_found || code == Code::unsupported ? Code::bad_file : code; }
 
 std::shared_ptr<Engine> load(Engine& target, const std::string& file, const Progress& progress) {
   check_file(target, file);

@@ -188,7 +188,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   }
   state.passes = std::make_unique<exec::Worker>(model, ring);
   state.caches.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
-  state.caches.pipelines->compile(*state.passes, {passes}, options.progress);
+  state.caches.pipelines->compile(*state.passes, {passes}, "compiling kernels", options.progress);
   if (state.stages) {
     const std::string others = state.stages->other_devices(caps);  // waits until they have loaded too; throws if one has not
     if (!others.empty()) {

@@ -9,8 +9,9 @@
 
 namespace skipstone::engine {
 
-/// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "making drafters", "measuring costs", "reading
-/// corpus", "indexing corpus", "making bigram table", "ranking tokens"; `done` 0..1. Throws if the caller ends the operation. May be empty.
+/// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "compiling kernels of drafts", "making drafters",
+/// "measuring costs", "reading corpus", "indexing corpus", "making bigram table", "ranking tokens"; `done` 0..1. Throws if the caller ends
+/// the operation. May be empty.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
 inline void report(const Progress& progress, const char* stage, double done) {

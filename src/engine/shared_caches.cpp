@@ -16,12 +16,12 @@ void SessionPipelines::end_background() {
   maker_.reset();
 }
 
-void SessionPipelines::compile(exec::Worker& worker, const exec::PipelineUsers& users, const Progress& progress) {
+void SessionPipelines::compile(exec::Worker& worker, const exec::PipelineUsers& users, const char* stage, const Progress& progress) {
   const auto in_cache = [&](const exec::ByKind<std::uint32_t>& slots) {
     return exec::distinct_pipelines(*model_.builder, users, ready_, slots);
   };
-  worker.warm_up(in_cache, [&](double done) { report(progress, "compiling kernels", done); });
-  report(progress, "compiling kernels", 1.0);
+  worker.warm_up(in_cache, [&](double done) { report(progress, stage, done); });
+  report(progress, stage, 1.0);
   for (const kernels::Dispatch& dispatch : in_cache({})) ready_.insert(exec::pipeline_key(dispatch));
   model_.kernel_library->save_cache();
   log::info("{} pipelines, {} of them from the cache", model_.kernel_library->size(), model_.kernel_library->cache_hits());
@@ -39,7 +39,7 @@ void SessionPipelines::make(exec::Worker& worker, const exec::SessionPasses& nee
     std::ranges::copy(exec::prediction_passes(needs), std::back_inserter(users.passes));
   if (const auto dispatches = exec::distinct_pipelines(*model_.builder, users, ready_); !dispatches.empty()) {
     const exec::PipelineMaker rest(*model_.kernel_library, dispatches);
-    compile(worker, users, progress);
+    compile(worker, users, needs.verification ? "compiling kernels of drafts" : "compiling kernels", progress);
   }
   made_for_.push_back(needs);
 }

@@ -26,7 +26,7 @@ class SessionPipelines {
   void end_background();
   /// Makes the remaining pipelines of `users` and runs each once: some drivers (lavapipe) compile a kernel when it first runs, and
   /// that time is loading, not generating. Only while no session makes any.
-  void compile(exec::Worker& worker, const exec::PipelineUsers& users, const Progress& progress);
+  void compile(exec::Worker& worker, const exec::PipelineUsers& users, const char* stage, const Progress& progress);
   /// Makes the pipelines of exec::session_passes that do not exist yet, and runs each once, so that no round of a text waits for one;
   /// remote stages make theirs. No pipelines are made in the background after this call.
   void make(exec::Worker& worker, const exec::SessionPasses& needs, const Progress& progress);

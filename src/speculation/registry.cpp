@@ -111,10 +111,11 @@ std::unique_ptr<Drafter> chain_of(std::vector<std::unique_ptr<Drafter>> members)
   return std::make_unique<Chain>(std::move(members));
 }
 
-/// Whether the error is about the user's request, not about a device or a defect.
+/// Whether the error is about the user's request, such as a second model that does not fit beside the first, not about a device or a
+/// defect.
 bool may_be_left_out(Code code) {
   return code == Code::invalid_argument || code == Code::not_found || code == Code::bad_file || code == Code::unsupported ||
-         code == Code::io;
+         code == Code::out_of_memory || code == Code::io;
 }
 
 }  // namespace

@@ -157,6 +157,11 @@ TEST_F(BadInput, Prompts) {
   expect({"run", "-m", model(), "-f", fixtures::text_of(folder_.path())}, 2, "cannot be read");
   expect(Command{{"run", "-m", model(), "-f", "-"}, "\xFF\xFE"}, 2, "UTF-8");
   expect(Command{{"run", "-m", model(), "-f", "-"}}, 2, "empty");
+  const std::string prompts = write("prompts.jsonl", "\"a\"\n\n\"b\"\n"), whole = write("whole.txt", "a");
+  expect({"run", "-m", model(), "--prompts", prompts, "--line", "2"}, 2, "has no prompt on line 2; its last one is on line 3");
+  expect({"run", "-m", model(), "--prompts", whole, "--line", "1"}, 2, "is one prompt as a whole; leave --line out");
+  expect({"run", "-m", model(), "--prompts", prompts, "-p", "a"}, 2, "two prompts, one from --prompt and one from --prompts");
+  expect({"run", "-m", model(), "-p", "a", "--line", "1"}, 2, "--line");
   std::string longer;
   for (int i = 0; i < 100; ++i) longer += "word number " + std::to_string(i) + " ";
   expect({"run", "-m", model(), "-p", longer, "--ctx", "32"}, 2, "32");
@@ -182,8 +187,8 @@ TEST_F(BadInput, TokenIds) {
   const std::string most = std::to_string(fixtures::tiny_vocabulary_size() - 1), over = std::to_string(fixtures::tiny_vocabulary_size());
   refused("1," + over, "token 2 of the prompt is " + over + ", but the model's vocabulary has the ids 0 to " + most);
   refused("2147483647", "token 1 of the prompt is 2147483647");
-  expect_run({"--prompt-tokens", "1"}, 2, "two prompts, one from -p and one from --prompt-tokens");
-  expect({"run", "-m", model(), "-f", "x.txt", "--prompt-tokens", "1"}, 2, "two prompts, one from -f and one from --prompt-tokens");
+  expect_run({"--prompt-tokens", "1"}, 2, "two prompts, one from --prompt and one from --prompt-tokens");
+  expect({"run", "-m", model(), "-f", "x.txt", "--prompt-tokens", "1"}, 2, "two prompts, one from --file and one from --prompt-tokens");
   expect({"run", "-m", model(), "--chat", "--prompt-tokens", "1"}, 2, "--chat takes a message");
   expect_run({"--logits", "4"}, 2, "give --json with it");
   expect_run({"--logits", "4", "--json", "--chat"}, 2, "without --chat");

@@ -81,8 +81,8 @@ TEST_F(CliBench, SavedTokensAreThoseOfRun) {
   arguments.insert(arguments.end(), sampling.begin(), sampling.end());
   const Result result = run(arguments);
   ASSERT_EQ(result.code, 0) << result.error;
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(contains(fixtures::bytes_of(folder_.file("result.md")), "temperature 0.9"));
+  EXPECT_TRUE(contains(result.out, "temperature 0.9")) << result.out;
+  EXPECT_EQ(fixtures::bytes_of(folder_.file("result.md")), result.out);
   const std::vector<std::string> lines = lines_of(fixtures::bytes_of(folder_.file("tokens.jsonl")));
   ASSERT_EQ(lines.size(), 2u);
   const Arguments prompts = {"Hello there", "Once upon"};
@@ -96,6 +96,19 @@ TEST_F(CliBench, SavedTokensAreThoseOfRun) {
     EXPECT_EQ(saved["tokens"], expected["tokens"]);
   }
   expect_no_remains();
+}
+
+TEST_F(CliBench, AllLeavesOutWhatTheModelLacks) {
+  const Result all = run(bench({"--draft", "all", "--json", "--limit", "1"}));
+  ASSERT_EQ(all.code, 0) << all.error;
+  std::map<std::string, bool> left_out;
+  const json result = json::parse(all.out)[0];
+  for (const json& drafter : result["drafters"]) left_out[drafter["drafter"]] = drafter["left_out"];
+  EXPECT_TRUE(left_out.at("experts") && left_out.at("mtp")) << all.out;
+  EXPECT_FALSE(left_out.at("suffix") || left_out.at("auto")) << all.out;
+  const Result refused = run(bench({"--draft", "suffix,mtp"}));
+  EXPECT_EQ(refused.code, 2) << refused.error;
+  EXPECT_TRUE(contains(refused.error, "--draft-optional leaves mtp out and measures the others")) << refused.error;
 }
 
 TEST_F(CliBench, PromptsThatDoNotFitAreSkippedAndCounted) {
@@ -125,7 +138,7 @@ TEST_F(CliBench, ControlCPrintsWhatIsComplete) {
   std::string prompts;
   for (int i = 0; i < 2000; ++i) prompts += "\"prompt number " + std::to_string(i) + "\"\n";
   Command command{{"bench", model(), "--prompts", write("many.jsonl", prompts), "-n", "64", "--format", "json"}};
-  command.interrupt_at_error = "speed-up so far";
+  command.interrupt_at_error = "fastest so far";
   const Result result = run(command);
   EXPECT_EQ(result.code, 130) << "signal " << result.signal << result.error;
   EXPECT_TRUE(contains(result.error, "interrupted")) << result.error;

@@ -84,6 +84,22 @@ TEST_F(Cli, TokenIdsInPlaceOfAText) {
   EXPECT_EQ(json::parse(run({"run", "-m", model(), "--prompt-tokens", "7", "-n", "1", "--json"}).out)["prompt_tokens"], json({7}));
 }
 
+TEST_F(Cli, APromptFromAFileOfThem) {
+  std::ofstream(file("prompts.jsonl")) << "\"Hello\"\n\n{\"prompt\": \"Once upon\\n\"}\n";
+  std::ofstream(file("whole.txt")) << "Hello\n";
+  const auto prompt = [&](const std::vector<std::string>& source) {
+    std::vector<std::string> arguments = {"run", "-m", model(), "-n", "4", "--json"};
+    arguments.insert(arguments.end(), source.begin(), source.end());
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 0) << result.error;
+    return result.code == 0 ? json::parse(result.out)["prompt"].get<std::string>() : result.error;
+  };
+  EXPECT_EQ(prompt({"--prompts", file("prompts.jsonl")}), "Hello");
+  EXPECT_EQ(prompt({"--prompts", file("prompts.jsonl"), "--line", "1"}), "Hello");
+  EXPECT_EQ(prompt({"--prompts", file("prompts.jsonl"), "--line", "3"}), "Once upon\n");
+  EXPECT_EQ(prompt({"--prompts", file("whole.txt")}), "Hello");
+}
+
 TEST_F(Cli, LogitsBehindThePrompt) {
   const auto object = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"run", "-m", model(), "--prompt-tokens", "1,80,90,100,75", "--json", "--ignore-end"};

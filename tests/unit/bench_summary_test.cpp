@@ -120,6 +120,17 @@ TEST(BenchDrafterList, SeparatorsAndOptions) {
   EXPECT_EQ(drafter_list({"skip:mlp:9,attn:3 exit:6"}), (List{"none", "skip:mlp:9,attn:3", "exit:6"}));
 }
 
+TEST(BenchDrafterList, AllAreTheLosslessOnesThatNeedNoFile) {
+  const List all = drafter_list({"all"});
+  EXPECT_EQ(all.front(), "none");
+  for (const char* name : {"none", "asd", "exit", "skip", "experts", "mtp", "auto", "lookup", "suffix", "window"})
+    EXPECT_EQ(std::ranges::count(all, name), 1) << name;
+  for (const char* name : {"sequential", "model", "copy"}) EXPECT_EQ(std::ranges::count(all, name), 0) << name;
+  EXPECT_EQ(std::ranges::count(drafter_list({"suffix all"}), "suffix"), 1);
+  EXPECT_TRUE(names_all({"asd", "suffix,all"}));
+  EXPECT_FALSE(names_all({"asd", "auto:all"}));
+}
+
 TEST(BenchDrafterList, PlainDecodingIsAlwaysThere) {
   EXPECT_EQ(drafter_list({"suffix,auto:asd,exit:3 skip"}), (List{"none", "suffix", "auto:asd,exit:3", "skip"}));
   EXPECT_EQ(drafter_list({"auto,asd"}), (List{"none", "auto", "asd"}));

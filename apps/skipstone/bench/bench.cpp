@@ -171,15 +171,19 @@ std::vector<bench::Test> check_speed(BenchOptions& options) {
   return tests;
 }
 
-/// Writes the result to standard output if the file cannot be written, so that it is not lost.
-void write_result(const std::string& text, const std::string& file) {
-  if (!file.empty()) {
+/// Writes what `report` makes of a format to standard output; with a file, the format to the file and a table to standard output. If the
+/// file cannot be written, the result takes the table's place, so that it is not lost.
+template <typename Report>
+void write_result(const Report& report, const BenchOptions& options) {
+  std::string text = report(format_of(options.format));
+  if (!options.output.empty()) {
     try {
-      return write_file(file, text);
+      write_file(options.output, text);
     } catch (const Failure& failure) {
       Output(false).write(text);
       fail(failure.code(), "{}; the result is on standard output", failure.what());
     }
+    text = report(Format::markdown);
   }
   Output(false).write(text);
 }
@@ -283,6 +287,7 @@ std::vector<Prompt> prompts_of(const BenchOptions& options) {
 
 ExitCode measure_drafters(BenchOptions& options) {
   const std::vector<std::string> drafters = bench::drafter_list(options.drafters);
+  if (bench::names_all(options.drafters)) options.sampling.draft_optional = 1;
   check_sweep(options, drafters);
   const std::vector<Prompt> prompts = prompts_of(options);
   interrupt::install();
@@ -295,7 +300,7 @@ ExitCode measure_drafters(BenchOptions& options) {
       },
       [](const Sweep& sweep) { return !sweep.runs.empty() || job::place().rank > 0; });
   if (job::place().rank > 0) return conclude(failed);
-  write_result(bench::report(sweeps, format_of(options.format)), options.output);
+  write_result([&](Format format) { return bench::report(sweeps, format); }, options);
   if (!options.save_tokens.empty()) write_file(options.save_tokens, bench::plain_tokens(sweeps.front()));
   for (const Sweep& sweep : sweeps) {
     if (const std::string sentence = bench::lossless_violation(sweep); !sentence.empty()) fail(ExitCode::failure, "{}", sentence);
@@ -333,7 +338,7 @@ ExitCode measure_tests(BenchOptions& options) {
   if (options.preset == bench::call_preset && !options.plot.empty()) {
     write_file(options.plot, svg(bench::call_plot(speeds.front())));
   }
-  write_result(bench::speed_report(speeds, format_of(options.format)), options.output);
+  write_result([&](Format format) { return bench::speed_report(speeds, format); }, options);
   return conclude(failed);
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t most = 1u << 20;  // the largest context there is
 constexpr std::uint32_t most_rows_of_a_pass = 32;
+constexpr std::string_view all = "all";
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> items;
@@ -71,6 +72,21 @@ void append(std::string_view list, std::vector<std::string>& specifications) {
     after_comma = list[end] == ',' && !item.empty();
     list.remove_prefix(end + 1);
   }
+}
+
+std::vector<std::string> specifications_of(const std::vector<std::string>& lists) {
+  std::vector<std::string> specifications;
+  for (const std::string& list : lists) append(list, specifications);
+  return specifications;
+}
+
+/// Lossless drafters that need no file, each with its defaults.
+std::vector<std::string> all_drafters() {
+  std::vector<std::string> names;
+  for (const skipstone_drafter_info& info : skipstone::drafters()) {
+    if (info.lossless != 0 && info.file != SKIPSTONE_MUST_NAME_FILE) names.emplace_back(info.name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -158,9 +174,18 @@ std::vector<std::string> synthetic_list(const std::vector<std::string>& lists) {
   return models;
 }
 
+bool names_all(const std::vector<std::string>& lists) {
+  const std::vector<std::string> given = specifications_of(lists);
+  return std::ranges::find(given, all) != given.end();
+}
+
 std::vector<std::string> drafter_list(const std::vector<std::string>& lists) {
   std::vector<std::string> specifications;
-  for (const std::string& list : lists) append(list, specifications);
+  for (const std::string& given : specifications_of(lists)) {
+    for (const std::string& one : given == all ? all_drafters() : std::vector{given}) {
+      if (given != all || std::ranges::find(specifications, one) == specifications.end()) specifications.push_back(one);
+    }
+  }
   const auto plain = std::find(specifications.begin(), specifications.end(), "none");
   if (plain == specifications.end()) {
     specifications.insert(specifications.begin(), "none");

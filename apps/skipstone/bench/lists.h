@@ -45,7 +45,11 @@ std::vector<std::string> synthetic_list(const std::vector<std::string>& lists);
 
 /// Drafter specifications ("NAME" or "NAME:value,key=value,...") from lists that separate them by commas or blanks; after a comma,
 /// "key=value" and numbers of layers belong to the drafter before it. The first of the result is always "none", plain decoding: moved to
-/// the front if it is named, else added. Does not check whether the drafters exist.
+/// the front if it is named, else added. "all" becomes every lossless drafter that needs no file, but those that are in the list before it.
+/// Does not check whether the drafters exist.
 std::vector<std::string> drafter_list(const std::vector<std::string>& lists);
+
+/// Whether "all" is among them: then a model need not have what each of them drafts with.
+bool names_all(const std::vector<std::string>& lists);
 
 }  // namespace cli::bench

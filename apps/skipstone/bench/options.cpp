@@ -67,7 +67,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
           .add_option(
               "--draft", o.drafters,
               "Drafters, NAME[:key=value,...] each (`skipstone help drafters`): a list separated by commas or blanks, or --draft several\n"
-              "times; `none`, plain decoding, is always measured; default: auto")
+              "times; `all`: every lossless one that the model can use; `none`, plain decoding, is always measured; default: auto")
           ->envname("SKIPSTONE_DRAFT")
           ->allow_extra_args(false)
           ->type_name("LIST")
@@ -148,7 +148,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
   command.add_flag("--json", o.json, "The same as --format json: every number, of every run")->envname("SKIPSTONE_JSON")->group(group);
   command
       .add_option("-o,--output", o.output,
-                  "Write the result to FILE instead of standard output; the name of a format is that format instead (-o json)")
+                  "Write the result to FILE, and a table to standard output; the name of a format is that format instead (-o json)")
       ->envname("SKIPSTONE_OUTPUT")
       ->type_name("FILE")
       ->group(group);

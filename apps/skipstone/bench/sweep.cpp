@@ -86,7 +86,7 @@ class Measurement {
     for (const Drafter& drafter : sweep.drafters) {
       skipstone_session_params params = options.sampling;
       params.draft = drafter.specification.c_str();
-      sessions_.push_back(make_session(engine, params));
+      sessions_.push_back(session_of(engine, params));
     }
     if (!options.read_once) return;
     skipstone_session_params params = options.sampling;
@@ -119,19 +119,29 @@ class Measurement {
         sweep_.interrupted = group + ranks_ < groups_ || sweep_.runs.size() < begun * drafters;
         return;
       }
-      say_speedups();
+      say_fastest();
     }
   }
 
  private:
+  /// Where one of several drafters cannot be used, the sentence says how the others are measured without it.
+  skipstone::Session session_of(const skipstone::Engine& engine, const skipstone_session_params& params) const {
+    try {
+      return make_session(engine, params);
+    } catch (const skipstone::error& error) {
+      if (error.status() == SKIPSTONE_DEVICE_LOST || sweep_.drafters.size() <= 2) throw;
+      throw skipstone::error(error.status(), fmt::format("{}; --draft-optional leaves {} out and measures the others", error.what(),
+                                                         skipstone::shortened(params.draft)));
+    }
+  }
+
   Run run(std::size_t prompt, std::uint32_t repeat, std::size_t drafter, std::size_t turn) {
     const std::size_t group = repeat * sweep_.prompts.size() + prompt;
     const double done =
         (static_cast<double>(group) + static_cast<double>(turn) / static_cast<double>(sessions_.size())) / static_cast<double>(groups_);
-    progress_.update(
-        fmt::format("prompt {} of {}{}, {}{}", prompt + 1, sweep_.prompts.size(), repeat > 0 ? fmt::format(" (time {})", repeat + 1) : "",
-                    sweep_.drafters[drafter].specification, speedups_),
-        done);
+    progress_.update(fmt::format("prompt {} of {}{}, {}{}", prompt + 1, sweep_.prompts.size(),
+                                 repeat > 0 ? fmt::format(" (time {})", repeat + 1) : "", sweep_.drafters[drafter].specification, fastest_),
+                     done);
     skipstone::Session& session = sessions_[drafter];
     session.reset();
     const std::vector<skipstone_token> tokens = reader_ ? copy_from_reader(session, prompt) : sweep_.prompts[prompt].tokens;
@@ -164,13 +174,12 @@ class Measurement {
     return {tokens.back()};
   }
 
-  void say_speedups() {
-    speedups_.clear();
+  /// One drafter alone, so that the line does not outgrow the terminal.
+  void say_fastest() {
     const std::vector<Summary> summaries = summarise(sweep_);
-    for (std::size_t i = 1; i < summaries.size(); ++i) {
-      if (!summaries[i].speedup_median) continue;
-      speedups_ += fmt::format("{}{} {:.2f}", i == 1 ? "; speed-up so far: " : ", ", summaries[i].drafter, *summaries[i].speedup_median);
-    }
+    const auto fastest = std::ranges::max_element(summaries.begin() + 1, summaries.end(), {}, &Summary::speedup_median);
+    if (fastest == summaries.end() || !fastest->speedup_median) return;
+    fastest_ = fmt::format("; fastest so far: {} ({:.2f} x)", fastest->drafter, *fastest->speedup_median);
   }
 
   Sweep& sweep_;
@@ -179,7 +188,7 @@ class Measurement {
   std::optional<std::size_t> read_;           ///< index of the prompt in the reader's cache
   Progress progress_;
   std::size_t groups_ = 0;  ///< prompts times repeats
-  std::string speedups_;
+  std::string fastest_;
   bool told_ = false;
   std::size_t rank_, ranks_;  ///< SweepOptions
 };

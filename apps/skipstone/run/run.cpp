@@ -1,6 +1,7 @@
 // skipstone run: continues a prompt.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -27,8 +28,10 @@ namespace cli {
 namespace {
 
 struct RunOptions {
-  std::string model, prompt, file, prompt_tokens, draft = "auto", colour = "never";
-  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *tokens_option = nullptr, *chat_option = nullptr, *online_option = nullptr;
+  std::string model, prompt, file, prompts, prompt_tokens, draft = "auto", colour = "never";
+  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *prompts_option = nullptr, *tokens_option = nullptr;
+  CLI::Option *chat_option = nullptr, *online_option = nullptr;
+  std::size_t line = 0;  ///< of `prompts`, counted from 1; 0: its first prompt
   std::int64_t max_tokens = 256;
   std::uint32_t logits = 0;
   EngineOptions engine;
@@ -47,17 +50,32 @@ struct RunPrompt {
   std::vector<skipstone_token> tokens;
 };
 
+/// The prompt on line `line` of a file of prompts, or its first one for 0.
+std::string prompt_of_line(const std::string& file, std::size_t line) {
+  const std::vector<Prompt> prompts = read_prompts(file, line == 0 ? 1 : 0);
+  if (line == 0) return prompts.front().text;
+  const auto prompt = std::ranges::find(prompts, line, &Prompt::line);
+  if (prompt != prompts.end()) return prompt->text;
+  if (prompts.front().line == 0) fail(ExitCode::usage, "{} is one prompt as a whole; leave --line out", skipstone::shortened(file));
+  fail(ExitCode::usage, "{} has no prompt on line {}; its last one is on line {}", skipstone::shortened(file), line, prompts.back().line);
+}
+
 RunPrompt choose_prompt(const RunOptions& options) {
-  const bool given = options.prompt_option->count() > 0;
-  const bool in_file = options.file_option->count() > 0;
-  const bool as_tokens = options.tokens_option->count() > 0;
-  if (int{given} + int{in_file} + int{as_tokens} > 1) {
-    fail(ExitCode::usage, "there are two prompts, one from {} and one from {}; give one of them", given ? "-p" : "-f",
-         as_tokens ? "--prompt-tokens" : "-f");
+  std::vector<std::string> given;
+  for (const CLI::Option* option : {options.prompt_option, options.file_option, options.prompts_option, options.tokens_option}) {
+    if (option->count() > 0) given.push_back(option->get_name());
   }
-  if (as_tokens && options.one_turn) fail(ExitCode::usage, "--chat takes a message, not token ids; give its text with -p or -f");
-  if (as_tokens) return {{}, read_prompt_tokens(options.prompt_tokens)};
-  if (!given && !in_file) fail(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
+  if (given.size() > 1) fail(ExitCode::usage, "there are two prompts, one from {} and one from {}; give one of them", given[0], given[1]);
+  if (given.empty()) {
+    fail(ExitCode::usage, "there is no prompt; give one with -p TEXT, -f FILE (-f - reads standard input), or --prompts FILE --line N");
+  }
+  if (options.tokens_option->count() > 0) {
+    if (options.one_turn) fail(ExitCode::usage, "--chat takes a message, not token ids; give its text with -p or -f");
+    return {{}, read_prompt_tokens(options.prompt_tokens)};
+  }
+  if (options.line > 0 && options.prompts_option->count() == 0) fail(ExitCode::usage, "--line is for --prompts FILE; give both");
+  if (options.prompts_option->count() > 0) return {prompt_of_line(options.prompts, options.line), {}};
+  const bool in_file = options.file_option->count() > 0;
   std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
   if (!in_file && prompt.ends_with(".gguf") && skipstone::platform::is_there(prompt)) {
     const std::string name = skipstone::shortened(prompt);
@@ -224,6 +242,13 @@ void add_prompt_options(CLI::App& command, RunOptions& o) {
       command.add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
           ->envname("SKIPSTONE_FILE")
           ->type_name("FILE");
+  o.prompts_option = command.add_option("--prompts", o.prompts, "A file of prompts as `bench` reads it: its first one, or that of --line")
+                         ->envname("SKIPSTONE_PROMPTS")
+                         ->type_name("FILE");
+  CLI::Option* const line = add_number(command, "--line", o.line, "The line of --prompts whose prompt is continued, counted from 1")
+                                ->envname("SKIPSTONE_LINE")
+                                ->type_name("N");
+  environment::set_needs(line, {o.prompts_option});
   o.tokens_option =
       command
           .add_option("--prompt-tokens", o.prompt_tokens,
@@ -231,7 +256,7 @@ void add_prompt_options(CLI::App& command, RunOptions& o) {
                       "them (-: standard input)")
           ->envname("SKIPSTONE_PROMPT_TOKENS")
           ->type_name("IDS|FILE");
-  environment::set_exclusive({o.prompt_option, o.file_option, o.tokens_option});
+  environment::set_exclusive({o.prompt_option, o.file_option, o.prompts_option, o.tokens_option});
 }
 
 /// Adds --color, whose value is optional, and returns it.
