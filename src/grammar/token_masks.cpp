@@ -1,0 +1,98 @@
+#include "grammar/token_masks.h"
+
+#include "base/status.h"
+
+namespace skipstone::grammar {
+namespace {
+
+/// Masks that a cache keeps: 64 MiB of a vocabulary of 128,000.
+constexpr std::size_t most_masks = 4096;
+
+void set_bit(Mask& mask, std::uint32_t token) { mask[token / 32] |= std::uint32_t{1} << token % 32; }
+
+}  // namespace
+
+TokenMasks::Cache& TokenMasks::cache_of(const std::shared_ptr<SharedPool>& shared) {
+  std::erase_if(caches_, [](const auto& entry) { return entry.second.pool.expired(); });
+  Cache& cache = caches_[shared.get()];
+  cache.pool = shared;
+  if (cache.masks.size() + cache.local_masks.size() > most_masks) {
+    cache.masks.clear();
+    cache.local_masks.clear();
+  }
+  return cache;
+}
+
+std::shared_ptr<const Mask> TokenMasks::mask(const State& given) {
+  if (&given.automaton() != automaton_.get()) fail(Code::internal, "a mask was asked for with the state of another grammar");
+  State state = given;
+  const std::scoped_lock lock(mutex_);
+  {
+    Cache& cache = cache_of(state.shared_);
+    if (const auto known = cache.masks.find(state.id_); known != cache.masks.end()) return known->second;
+  }
+  state.renew();
+  Cache& cache = cache_of(state.shared_);
+  const std::scoped_lock pool_lock(state.shared_->mutex);
+  StatePool& pool = state.shared_->pool;
+  pool.begin_work();
+  const auto local = local_mask(pool, cache, pool.local_state(state.id_));
+  const auto mask = std::make_shared<Mask>(local->tokens);
+  for (const std::uint32_t exit : local->exits) {
+    const StateId at_exit = state_at(pool, state.id_, exit);
+    if (at_exit == StatePool::dead) continue;
+    for (const std::uint32_t token : trie_->tokens(exit)) set_bit(*mask, token);
+    walk(pool, at_exit, exit + 1, trie_->nodes()[exit].after, *mask, nullptr);
+  }
+  if (pool.accepts(state.id_)) {
+    for (const std::uint32_t end : trie_->ends()) set_bit(*mask, end);
+  }
+  cache.masks.emplace(state.id_, mask);
+  return mask;
+}
+
+StateId TokenMasks::state_at(StatePool& pool, StateId state, std::uint32_t node) {
+  const auto nodes = trie_->nodes();
+  exit_bytes_.clear();
+  for (exit_bytes_ += static_cast<char>(nodes[node].byte); nodes[node].parent != node; exit_bytes_ += static_cast<char>(nodes[node].byte)) {
+    node = nodes[node].parent;
+  }
+  for (auto byte = exit_bytes_.rbegin(); byte != exit_bytes_.rend() && state != StatePool::dead; ++byte) {
+    state = pool.next(state, static_cast<std::uint8_t>(*byte));
+  }
+  return state;
+}
+
+std::shared_ptr<const TokenMasks::LocalMask> TokenMasks::local_mask(StatePool& pool, Cache& cache, StateId local) {
+  if (const auto known = cache.local_masks.find(local); known != cache.local_masks.end()) return known->second;
+  const auto made = std::make_shared<LocalMask>();
+  made->tokens.resize(trie_->mask_words());
+  walk(pool, local, 0, static_cast<std::uint32_t>(trie_->nodes().size()), made->tokens, &made->exits);
+  cache.local_masks.emplace(local, made);
+  return made;
+}
+
+void TokenMasks::walk(StatePool& pool, StateId state, std::uint32_t begin, std::uint32_t end, Mask& mask,
+                      std::vector<std::uint32_t>* exits) {
+  const auto nodes = trie_->nodes();
+  if (begin >= end) return;
+  const std::uint32_t above = nodes[begin].depth - 1;
+  path_.resize(trie_->deepest() + 1);
+  path_[above] = state;
+  for (std::uint32_t i = begin; i < end;) {
+    const TokenTrie::Node& node = nodes[i];
+    const StateId next = pool.next(path_[node.depth - 1], node.byte);
+    if (next == StatePool::dead) {
+      i = node.after;
+    } else if (exits != nullptr && pool.is_open(next)) {
+      exits->push_back(i);
+      i = node.after;
+    } else {
+      for (const std::uint32_t token : trie_->tokens(i)) set_bit(mask, token);
+      path_[node.depth] = next;
+      ++i;
+    }
+  }
+}
+
+}  // namespace skipstone::grammar
