@@ -106,6 +106,10 @@ typedef struct skipstone_session_params {
   /* 0 or more: frequency and presence penalties look at all tokens of the conversation from this one on, and not at the last `repeat_last`.
    * The length of the prompt makes them those of OpenAI's API, which look at the answer alone. -1, the default: at the last ones. */
   int64_t penalty_begin;
+  /* What every continuation fits, from its first token to its end; sessions keep what they need of it. Other tokens are as if the model gave
+   * them no chance, whatever the drafter. NULL: anything. Not with `sampler` or `ignore_end`. SKIPSTONE_UNSUPPORTED where the model has no
+   * token that ends a text. */
+  struct skipstone_grammar* grammar;
 } skipstone_session_params;
 
 /* Greedy, drafting with "auto", coupled verification: the same seed gives the same text on one device, whatever the drafter. */

@@ -32,6 +32,10 @@ namespace skipstone::gguf {
 class File;
 }
 
+namespace skipstone::grammar {
+class Grammar;
+}
+
 namespace skipstone::tune {
 struct Report;
 }
@@ -206,6 +210,7 @@ struct SessionOptions {
   std::function<void(const std::string& why)> left_out;
   Progress progress;        ///< of making the session: called before each drafter and measurement, and while their input is read
   bool ignore_end = false;  ///< end tokens do not end a text
+  std::shared_ptr<grammar::Grammar> grammar = {};  ///< what each continuation fits; null: anything. Not with ignore_end or a rule
   /// Not empty: drafts are accepted by these probabilities (speculation::SyntheticAcceptance) and no token ends the text, which is
   /// meaningless.
   std::vector<double> synthetic_acceptance = {};

@@ -145,6 +145,10 @@ speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::u
   std::optional<speculation::SyntheticAcceptance> drawn;
   if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
   speculation::Sequence& sequence = drawn ? static_cast<speculation::Sequence&>(*drawn) : s.sequence;
+  if (s.constraint) {
+    s.constraint->begin(tokens.empty() ? s.prompt_end : prompt_end);
+    limits.fitting = [&](std::span<const text::Token> all, const speculation::TokenTree& tree) { return s.constraint->fitting(all, tree); };
+  }
   text.append(tokens);
   try {
     s.read_own_tokens(before);

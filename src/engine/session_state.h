@@ -35,7 +35,8 @@ struct Session::State {
   State(std::shared_ptr<Engine> e, const SessionOptions& o)
       : engine(std::move(e)),
         as_given(o),
-        options(on_caller(o)),
+        constraint(make_constraint()),
+        options(with_constraint(on_caller(o))),
         drafter(make_drafter()),
         passes(*engine->state().passes),
         sequence(passes, engine->state().model->config, sequence_options()) {
@@ -71,6 +72,22 @@ struct Session::State {
     return options.candidates.value_or(engine->state().model->select->finds_candidates(engine->state().model->config.vocabulary));
   }
 
+  /// Null without a grammar.
+  std::unique_ptr<GrammarConstraint> make_constraint() const {
+    if (!as_given.grammar) return nullptr;
+    if (as_given.sampling.rule || as_given.ignore_end) {
+      fail(Code::invalid_argument, "a grammar ends its texts and masks their tokens; it does not go with {}",
+           as_given.ignore_end ? "ends that are ignored" : "a sampler of the caller's");
+    }
+    const text::Tokenizer& tokenizer = engine->tokenizer();
+    return std::make_unique<GrammarConstraint>(as_given.grammar, engine->state().caches.token_bytes.of(tokenizer), tokenizer);
+  }
+
+  SessionOptions with_constraint(SessionOptions given) const {
+    if (constraint) given.sampling.allowed = [this](std::span<const text::Token> text) { return constraint->allowed(text); };
+    return given;
+  }
+
   /// The caller's sampler runs on the caller's thread, even if the generation has its own thread.
   SessionOptions on_caller(SessionOptions given) {
     if (!given.sampling.rule) return given;
@@ -102,6 +119,7 @@ struct Session::State {
     speculation::ModelFacts facts{.layers = engine->config().layer_count(), .exit_layer = engine->config().exit_layer};
     facts.heads = static_cast<std::uint32_t>(engine->config().prediction_layers.size());
     if (const model::Experts* experts = engine->config().experts()) facts.experts_used = experts->used;
+    if (constraint) facts.forced = [this](std::span<const text::Token> text, std::size_t most) { return constraint->forced(text, most); };
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().file.profile)) facts.profile = engine->state().file.profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };
@@ -128,6 +146,7 @@ struct Session::State {
 
   std::shared_ptr<Engine> engine;
   SessionOptions as_given;  ///< for fork()
+  std::unique_ptr<GrammarConstraint> constraint;
   SessionOptions options;
   CorpusFacts corpus;
   std::function<bool()> cancelled;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/draft_inputs.h"
+#include "engine/grammar_constraint.h"
 #include "engine/prefix_cache.h"
 #include "exec/pipelines.h"
 #include "exec/worker.h"
@@ -82,6 +83,7 @@ struct SharedCaches {
   SharedCorpus corpus;
   TokenStatistics tokens;
   SharedDraftModel draft_model;
+  SharedTokenBytes token_bytes;
 };
 
 }  // namespace skipstone::engine

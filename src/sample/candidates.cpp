@@ -210,7 +210,7 @@ std::optional<Choice> Sampler::choose(const Candidates& row, std::span<const Tok
 }
 
 std::optional<CandidateRequest> request_for(const SamplerParams& params, std::uint32_t most, std::size_t vocabulary) {
-  if (params.rule || params.top_logprobs >= 0 || (params.top_k > most && params.top_k < vocabulary)) return std::nullopt;
+  if (params.rule || params.allowed || params.top_logprobs >= 0 || (params.top_k > most && params.top_k < vocabulary)) return std::nullopt;
   const bool filtered = params.temperature == 0.0f || (params.top_k > 0 && params.top_k < vocabulary);
   return CandidateRequest{.noise = !filtered && params.top_p >= 1.0f, .tempered = !filtered && params.top_p < 1.0f};
 }

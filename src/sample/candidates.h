@@ -31,7 +31,8 @@ struct CandidateRequest {
   bool tempered = false;  ///< the sum at the temperature
 };
 
-/// Nothing where the filters' choice can not be told from candidates: a caller's rule, log-probabilities, or top-k above `most`.
+/// Nothing where the filters' choice can not be told from candidates: a caller's rule, a mask of tokens, log-probabilities, or top-k above
+/// `most`.
 std::optional<CandidateRequest> request_for(const SamplerParams& params, std::uint32_t most, std::size_t vocabulary);
 
 /// The out.size() tokens with the largest logits, the largest first, ties to the lower id; -1 where there are no more numbers (NaN is

@@ -126,6 +126,17 @@ void Sampler::adjust(std::span<const float> logits, std::span<const Token> histo
     float& logit = scratch_[static_cast<std::size_t>(adjustment.token)];
     logit = adjusted(params_, logit, adjustment);
   }
+  if (const TokenMask allowed = params_.allowed ? params_.allowed(history) : nullptr) forbid(*allowed);
+}
+
+void Sampler::forbid(const std::vector<std::uint32_t>& allowed) {
+  if (std::ranges::all_of(allowed, [](std::uint32_t word) { return word == 0; })) {
+    fail(Code::unsupported, "sampling: no token of the vocabulary continues the text as its grammar wants");
+  }
+  for (std::size_t token = 0; token < scratch_.size(); ++token) {
+    const bool fits = token / 32 < allowed.size() && (allowed[token / 32] >> token % 32 & 1) != 0;
+    if (!fits) scratch_[token] = std::numeric_limits<float>::quiet_NaN();
+  }
 }
 
 void Sampler::keep_top_k() {

@@ -20,6 +20,11 @@ using Token = std::int32_t;
 /// rows of drafts, which are discarded where a draft was wrong.
 using Rule = std::function<Token(std::span<const float> logits, std::span<const Token> history)>;
 
+/// Bit i % 32 of word i / 32: token i is allowed; tokens past its end are not.
+using TokenMask = std::shared_ptr<const std::vector<std::uint32_t>>;
+/// The tokens that may follow `history`; null: all. A pure function, as Rule is.
+using AllowedTokens = std::function<TokenMask(std::span<const Token> history)>;
+
 /// What is added to a token's logit.
 struct TokenBias {
   Token token = -1;
@@ -43,6 +48,7 @@ struct SamplerParams {
   /// If set, frequency and presence penalties look at all tokens of the text from this position on, instead of at the latest ones.
   std::optional<std::uint64_t> penalty_begin = {};
   std::vector<TokenBias> logit_bias = {};  ///< of different tokens
+  AllowedTokens allowed = {};              ///< if set, other tokens are as if their logits were not numbers; not with a rule
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
   void check() const;
@@ -50,7 +56,7 @@ struct SamplerParams {
   /// Whether logits change before the filters.
   bool adjusts() const { return penalises() || !logit_bias.empty(); }
   /// False where the device's argmax decides alone and nothing else is requested: temperature 0, no penalty and no bias.
-  bool needs_logits() const { return rule || temperature > 0.0f || adjusts() || top_logprobs >= 0; }
+  bool needs_logits() const { return rule || allowed || temperature > 0.0f || adjusts() || top_logprobs >= 0; }
 };
 
 struct TokenLogprob {
@@ -89,8 +95,9 @@ class Sampler {
 
   /// The token at text position `position` (0 is the first token of the prompt, BOS included), given that row's logits and the tokens
   /// before it. A pure function of (params, logits, history, position): *coupled* verification rests on that. Ties go to the lowest id; NaN
-  /// never wins; logits that are all NaN throw internal, a rule's token outside the vocabulary invalid_argument. Noise: Gumbel,
-  /// Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution gives an equal draft.
+  /// never wins; logits that are all NaN throw internal, a mask without tokens unsupported, a rule's token outside the vocabulary
+  /// invalid_argument. Noise: Gumbel, Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution
+  /// gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
 
   /// The same from a row's candidates: nothing where they do not decide the token, so that the whole row is needed.
@@ -111,6 +118,7 @@ class Sampler {
  private:
   class KnownRow;
   void adjust(std::span<const float> logits, std::span<const Token> history);
+  void forbid(const std::vector<std::uint32_t>& allowed);
   void filter();
   void keep_top_k();
   void keep_top_p(double total);

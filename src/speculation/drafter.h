@@ -95,6 +95,8 @@ struct ModelFacts {
   std::function<std::uint32_t(const std::string& file)> load_model = {};
   /// Called before each drafter is attached, which may measure and read; throws where that is to end. May be empty.
   std::function<void()> go_on = {};
+  /// The tokens that must follow a text by the grammar that it fits, at most `most`. Empty without a grammar.
+  std::function<std::vector<Token>(std::span<const Token> text, std::size_t most)> forced = {};
   std::uint32_t heads = 0;         ///< for multi-token prediction, that can draft
   std::uint32_t experts_used = 0;  ///< of each row, in the layers that have experts
 

@@ -148,7 +148,8 @@ void Generation::take_round(const NoDrafts&) {
 
 void Generation::take_round(const TreeProposal& proposal) {
   const std::uint32_t rows = std::min(bounds_.rows, bounds_.context - sequence_.committed());
-  tree_ = proposal.tree.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
+  const TokenTree fitting = limits_.fitting ? limits_.fitting(text_.tokens(), proposal.tree) : proposal.tree;
+  tree_ = fitting.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
   for (const Token token : tree_.tokens().subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
   verify();
 }

@@ -21,6 +21,8 @@ struct Limits {
   std::function<bool(Token)> ends_generation;  ///< such a token ends the text and is not emitted
   /// Called before passes whose results can be dropped: true ends the generation (`cancelled`).
   std::function<bool()> interrupted = {};
+  /// The part of a tree of drafts after the text that may be accepted at all; row 0 stays. Empty: all of it.
+  std::function<TokenTree(std::span<const Token> text, const TokenTree& tree)> fitting = {};
   const RoundCosts* costs = nullptr;  ///< of passes, for Stats::plain_seconds; null: not measured
 };
 

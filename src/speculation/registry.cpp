@@ -24,7 +24,7 @@ std::unique_ptr<Drafter> make_none(Options&) { return std::make_unique<None>(); 
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 17> table = {{
+constexpr std::array<DrafterInfo, 18> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd",
      "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly); cs=0, rule1=0, rule2=0: without one of "
@@ -50,6 +50,7 @@ constexpr std::array<DrafterInfo, 17> table = {{
      true},
     {"suffix", "how the text, or --draft-corpus, continued after its longest match, as a tree by frequency (SuffixDecoding, REST); no pass",
      "k=16,min=1,alpha=1,p=0.1,samples=64", true},
+    {"grammar", "what the text's grammar leaves no choice about (--json-schema, --grammar, --regex); no pass", "k=16", true},
     {"copy", "a document that the text is to be much like (aggressive decoding); copy:FILE; no pass", "k=15,max=8,min=1", true,
      NamesFile::must},
     {"jacobi", "what the last pass said after its wrong drafts (Jacobi decoding); no pass of its own", "k=4", true},
@@ -65,8 +66,8 @@ constexpr std::array<DrafterInfo, 17> table = {{
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
 }};
 constexpr std::array<Factory, table.size()> factories = {
-    make_none,   make_asd,  make_exit,   make_skip,      make_experts, make_mtp,     make_auto,  make_sequential, make_lookup,
-    make_suffix, make_copy, make_jacobi, make_lookahead, make_ngram,   make_recycle, make_model, make_window};
+    make_none,   make_asd,     make_exit, make_skip,   make_experts,   make_mtp,   make_auto,    make_sequential, make_lookup,
+    make_suffix, make_grammar, make_copy, make_jacobi, make_lookahead, make_ngram, make_recycle, make_model,      make_window};
 
 const DrafterInfo* find(std::string_view name) {
   const auto found = std::ranges::find(table, name, &DrafterInfo::name);

@@ -16,9 +16,9 @@
 namespace skipstone::speculation {
 namespace {
 
-/// Lookup of repeated text, the model's head, and its own layers in four ways. Members that a model has no use for (no head, no exit that
-/// it was trained for, no profile beside it, no experts) are left out.
-constexpr std::string_view usual_members = "suffix,mtp,asd,exit,skip,experts";
+/// What a grammar leaves no choice about, lookup of repeated text, the model's head, and its own layers in four ways. Members that a text
+/// or a model has no use for (no grammar, no head, no exit that it was trained for, no profile beside it, no experts) are left out.
+constexpr std::string_view usual_members = "grammar,suffix,mtp,asd,exit,skip,experts";
 
 constexpr std::size_t most_arms = 16;
 

@@ -22,6 +22,7 @@ std::unique_ptr<Drafter> make_auto(Options& options);
 std::unique_ptr<Drafter> make_copy(Options& options);
 std::unique_ptr<Drafter> make_exit(Options& options);
 std::unique_ptr<Drafter> make_experts(Options& options);
+std::unique_ptr<Drafter> make_grammar(Options& options);
 std::unique_ptr<Drafter> make_jacobi(Options& options);
 std::unique_ptr<Drafter> make_lookahead(Options& options);
 std::unique_ptr<Drafter> make_lookup(Options& options);
