@@ -20,6 +20,7 @@ void add_quantize(CLI::App& app, ExitCode& code);
 void add_imatrix(CLI::App& app, ExitCode& code);
 void add_bench(CLI::App& app, ExitCode& code);
 void add_template(CLI::App& app, ExitCode& code);
+void add_grammar(CLI::App& app, ExitCode& code);
 void add_tune(CLI::App& app, ExitCode& code);
 void add_tune_device(CLI::App& app, ExitCode& code);
 void add_report(CLI::App& app, ExitCode& code);

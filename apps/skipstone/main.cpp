@@ -76,6 +76,7 @@ void add_commands(CLI::App& app, bool& list_devices, ExitCode& code) {
   cli::add_imatrix(app, code);
   cli::add_bench(app, code);
   cli::add_template(app, code);
+  cli::add_grammar(app, code);
   cli::add_tune(app, code);
   cli::add_tune_device(app, code);
   cli::add_report(app, code);

@@ -34,6 +34,7 @@
 #include "skipstone/chat.h"
 #include "skipstone/diagnostics.h"
 #include "skipstone/engine.h"
+#include "skipstone/grammar.h"
 #include "skipstone/session.h"
 
 #endif

@@ -76,6 +76,11 @@ TEST(Schema, Combinations) {
   expect(R"({"type": ["string", "null"], "enum": ["a", null]})", {"\"a\"", "null"}, {"\"b\""});
 }
 
+TEST(Schema, Dependencies) {
+  expect(R"({"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"properties": {"d": {"type": "null"}}}}})",
+         {"{}", R"({"b":1})", R"({"b":1,"a":2})", R"({"d":1})", R"({"c":1,"d":null})", "5"}, {R"({"a":1})", R"({"d":1,"c":1})"});
+}
+
 TEST(Schema, References) {
   expect(R"({"$defs": {"node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}, "required": ["next"], "additionalProperties": false}}, "$ref": "#/$defs/node"})",
          {R"({"next":{"next":null}})"}, {R"({"next":{}})", R"({"next":1})"});
@@ -89,7 +94,7 @@ TEST(Schema, References) {
 TEST(Schema, RefusesWhatIsNotEnforcedAndWhatNothingFits) {
   EXPECT_EQ(refused(R"({"properties": {"a": {"not": {}}}})"),
             "#/properties/a/not: this keyword is not enforced (skipstone grammar --keywords lists those that are)");
-  for (const char* const keyword : {"if", "dependentSchemas", "unevaluatedProperties", "minContains", "$dynamicRef", "nullable", "minLenght"})
+  for (const char* const keyword : {"if", "dependencies", "unevaluatedProperties", "minContains", "$dynamicRef", "nullable", "minLenght"})
     EXPECT_NE(refused(("{\"" + std::string(keyword) + "\": {}}").c_str()).find(keyword), std::string::npos) << keyword;
   EXPECT_NE(refused(R"({"uniqueItems": true})"), "");
   for (const char* const none :

@@ -1,7 +1,6 @@
 #include "grammar/schema/keywords.h"
 
 #include <algorithm>
-#include <array>
 
 namespace skipstone::grammar::schema {
 namespace {
@@ -23,6 +22,8 @@ constexpr Keyword table[] = {
     {"contentSchema", Treatment::annotation, ""},
     {"default", Treatment::annotation, ""},
     {"definitions", Treatment::annotation, "schemas for $ref"},
+    {"dependentRequired", Treatment::enforced, ""},
+    {"dependentSchemas", Treatment::enforced, ""},
     {"deprecated", Treatment::annotation, ""},
     {"description", Treatment::annotation, ""},
     {"enum", Treatment::enforced, ""},

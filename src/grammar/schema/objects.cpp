@@ -111,6 +111,7 @@ std::vector<std::string> Compiler::declared(const Shape& shape) const {
     for (const std::string& name : document_.keys(*properties)) add(name);
   }
   for (const std::string& name : shape.required) add(name);
+  for (const std::string& name : shape.forbidden) add(name);
   return names;
 }
 

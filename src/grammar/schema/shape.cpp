@@ -80,6 +80,11 @@ void Shapes::apply(const SortedJson& schema, std::vector<Shape>& shapes) const {
     if (!reference->is_string()) fail(Code::invalid_argument, "{}: a string was expected", document_.pointer(*reference));
     apply(document_.resolve(schema, reference->get<std::string>()), shapes);
   }
+  for (const char* const key : {"dependentRequired", "dependentSchemas"}) {
+    const SortedJson* dependencies = find(schema, key);
+    if (dependencies == nullptr) continue;
+    for (const auto& [name, dependency] : dependencies->items()) apply_dependency(name, dependency, shapes);
+  }
   for (const char* const key : {"allOf", "anyOf", "oneOf"}) {
     const SortedJson* list = find(schema, key);
     if (list == nullptr) continue;
@@ -99,12 +104,34 @@ void Shapes::apply_any(const SortedJson& schemas, std::vector<Shape>& shapes, bo
     std::vector<Shape> alternative = shapes;
     apply(one, alternative);
     all.insert(all.end(), alternative.begin(), alternative.end());
-    if (all.size() > most_shapes)
-      fail(Code::unsupported, "{}: the alternatives make more than {} combinations", document_.pointer(schemas), most_shapes);
+    refuse_many(schemas, all);
     alternatives.push_back(std::move(alternative));
   }
   if (exclusive) require_disjoint(schemas, alternatives);
   shapes = std::move(all);
+}
+
+/// What holds where an object has the member `key`: `dependency` is a schema, or names that it must have then too. Either it does not have the
+/// member, or both.
+void Shapes::apply_dependency(const std::string& key, const SortedJson& dependency, std::vector<Shape>& shapes) const {
+  std::vector<Shape> with = shapes;
+  for (Shape& shape : shapes) shape.forbidden.insert(key);
+  for (Shape& shape : with) {
+    shape.types &= object_type;
+    shape.require_member(key);
+  }
+  if (!dependency.is_array()) apply(dependency, with);
+  for (std::size_t i = 0; dependency.is_array() && i < dependency.size(); ++i) {
+    if (!dependency[i].is_string()) fail(Code::invalid_argument, "{}: a string was expected", document_.pointer(dependency[i]));
+    for (Shape& shape : with) shape.require_member(dependency[i].get<std::string>());
+  }
+  shapes.insert(shapes.end(), with.begin(), with.end());
+  refuse_many(dependency, shapes);
+}
+
+void Shapes::refuse_many(const SortedJson& schemas, const std::vector<Shape>& shapes) const {
+  if (shapes.size() > most_shapes)
+    fail(Code::unsupported, "{}: the alternatives make more than {} combinations", document_.pointer(schemas), most_shapes);
 }
 
 void Shapes::require_disjoint(const SortedJson& schemas, const std::vector<std::vector<Shape>>& alternatives) const {
@@ -169,6 +196,7 @@ bool Shapes::has_disjoint_member(const Shape& a, const Shape& b, int depth) cons
 }
 
 std::optional<Conjunction> Shapes::member(const Shape& shape, const std::string& key) const {
+  if (shape.forbidden.contains(key)) return std::nullopt;
   if (const auto allowed = names(shape); allowed && !allowed->contains(key)) return std::nullopt;
   Conjunction schemas;
   for (const SortedJson* object : shape.objects) {
@@ -262,7 +290,7 @@ bool Shapes::fits(const SortedJson& value, const Shape& shape) const {
   }
   const bool limited = value.is_array()
                            ? !shape.arrays.empty() || !shape.contained.empty() || shape.items.least > 0 || shape.items.most != unbounded
-                           : value.is_object() && (!shape.objects.empty() || !shape.names.empty() || !shape.required.empty() ||
+                           : value.is_object() && (!shape.objects.empty() || !shape.names.empty() || !shape.required.empty() || !shape.forbidden.empty() ||
                                                    shape.members.least > 0 || shape.members.most != unbounded);
   if (limited)
     fail(Code::unsupported, "{}: arrays and objects in enum and const are enforced where no other keyword limits them", document_.pointer(value));

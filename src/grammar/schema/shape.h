@@ -37,8 +37,10 @@ struct Shape {
   Conjunction objects;  ///< schemas with properties, patternProperties or additionalProperties
   Conjunction contained, names;
   std::vector<std::string> required;  ///< in the order of the schemas
+  std::set<std::string> forbidden;    ///< names that members must not have
 
   bool requires_member(const std::string& key) const;
+  void require_member(const std::string& key);
 };
 
 /// Reads schemas into shapes.
@@ -66,6 +68,8 @@ class Shapes {
  private:
   void apply(const SortedJson& schema, std::vector<Shape>& shapes) const;
   void apply_any(const SortedJson& schemas, std::vector<Shape>& shapes, bool exclusive) const;
+  void apply_dependency(const std::string& key, const SortedJson& dependency, std::vector<Shape>& shapes) const;
+  void refuse_many(const SortedJson& schemas, const std::vector<Shape>& shapes) const;
   void require_disjoint(const SortedJson& schemas, const std::vector<std::vector<Shape>>& alternatives) const;
   bool is_disjoint(const Shape& a, const Shape& b, int depth) const;
   bool has_disjoint_member(const Shape& a, const Shape& b, int depth) const;

@@ -85,6 +85,8 @@ class KeywordReader {
         {"patternProperties", [](KeywordReader& self, const SortedJson& v) { self.expect_object(v), self.add_once(self.shape_.objects); }},
         {"additionalProperties", [](KeywordReader& self, const SortedJson&) { self.add_once(self.shape_.objects); }},
         {"propertyNames", [](KeywordReader& self, const SortedJson& v) { self.shape_.names.push_back(&v); }},
+        {"dependentRequired", [](KeywordReader& self, const SortedJson& v) { self.expect_object(v); }},
+        {"dependentSchemas", [](KeywordReader& self, const SortedJson& v) { self.expect_object(v); }},
         {"$schema", [](KeywordReader& self, const SortedJson& v) { self.read_dialect(v); }},
     };
     if (const auto reader = readers.find(key); reader != readers.end()) reader->second(*this, value);
@@ -150,9 +152,7 @@ class KeywordReader {
 
   void read_required(const SortedJson& value) const {
     expect_array(value);
-    for (const SortedJson& name : value) {
-      if (!shape_.requires_member(string(name))) shape_.required.push_back(string(name));
-    }
+    for (const SortedJson& name : value) shape_.require_member(string(name));
   }
 
   void read_dialect(const SortedJson& value) const {
@@ -173,6 +173,10 @@ class KeywordReader {
 }  // namespace
 
 bool Shape::requires_member(const std::string& key) const { return std::ranges::find(required, key) != required.end(); }
+
+void Shape::require_member(const std::string& key) {
+  if (!requires_member(key)) required.push_back(key);
+}
 
 void add_keywords(const Document& document, const SortedJson& schema, Shape& shape, Form form) {
   KeywordReader(document, schema, shape, form).read();
