@@ -77,6 +77,10 @@ typedef struct skipstone_vocabulary skipstone_vocabulary;
 SKIPSTONE_API skipstone_status skipstone_vocabulary_create(const char* const* texts, const size_t* bytes, size_t count,
                                                            const skipstone_token* ends, size_t end_count, skipstone_vocabulary** vocabulary);
 
+/* That of a model, for constraints of the caller's: skipstone_session_params.grammar needs none. Its end tokens are those that end a text.
+ * SKIPSTONE_UNSUPPORTED where the model has no tokenizer or no such token. */
+SKIPSTONE_API skipstone_status skipstone_vocabulary_of(const skipstone_engine* engine, skipstone_vocabulary** vocabulary);
+
 /* NULL is fine. */
 SKIPSTONE_API void skipstone_vocabulary_free(skipstone_vocabulary* vocabulary);
 

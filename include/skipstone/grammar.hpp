@@ -61,6 +61,13 @@ class Vocabulary {
     words_ = (tokens.size() + 31) / 32;
   }
 
+  /// That of a model.
+  explicit Vocabulary(const Engine& engine) : words_((engine.info().vocabulary + 31) / 32) {
+    skipstone_vocabulary* vocabulary = nullptr;
+    check(skipstone_vocabulary_of(engine.get(), &vocabulary));
+    handle_.reset(vocabulary, skipstone_vocabulary_free);
+  }
+
   skipstone_vocabulary* get() const noexcept { return handle_.get(); }
   std::size_t mask_words() const noexcept { return words_; }
 

@@ -3,39 +3,21 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "api/guard.h"
+#include "api/handles.h"
+#include "engine/engine_state.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/schema.h"
-#include "grammar/token_masks.h"
+#include "grammar/grammar.h"
 #include "json/json.h"
 
 namespace skipstone::api {
-namespace {
-
-/// A grammar and its masks, which states share.
-struct GrammarParts {
-  std::shared_ptr<const grammar::Automaton> automaton;
-  std::mutex mutex;
-  std::map<std::shared_ptr<const grammar::TokenTrie>, std::shared_ptr<grammar::TokenMasks>> masks;
-
-  std::shared_ptr<grammar::TokenMasks> masks_of(const std::shared_ptr<const grammar::TokenTrie>& trie) {
-    const std::scoped_lock lock(mutex);
-    std::shared_ptr<grammar::TokenMasks>& known = masks[trie];
-    if (!known) known = std::make_shared<grammar::TokenMasks>(automaton, trie);
-    return known;
-  }
-};
-
-}  // namespace
-
 template <>
 skipstone_grammar_params defaults<skipstone_grammar_params>() {
   return {};
@@ -45,12 +27,8 @@ skipstone_grammar_params defaults<skipstone_grammar_params>() {
 
 using namespace skipstone;
 
-struct skipstone_grammar {
-  std::shared_ptr<api::GrammarParts> parts;
-};
-
 struct skipstone_grammar_state {
-  std::shared_ptr<api::GrammarParts> parts;
+  std::shared_ptr<grammar::Grammar> grammar;
   grammar::State state;
 };
 
@@ -85,9 +63,8 @@ skipstone_status skipstone_grammar_create(const skipstone_grammar_params* params
     api::require(grammar, "grammar");
     *grammar = nullptr;
     api::require(params, "params");
-    const auto parts = std::make_shared<api::GrammarParts>();
-    parts->automaton = grammar::Automaton::make(syntax_of(api::read_params(params)));
-    *grammar = new skipstone_grammar{parts};
+    *grammar = new skipstone_grammar{
+        std::make_shared<grammar::Grammar>(grammar::Automaton::make(syntax_of(api::read_params(params))))};
   });
 }
 
@@ -98,7 +75,7 @@ skipstone_status skipstone_grammar_to_gbnf(const skipstone_grammar* grammar, cha
     api::require(text, "text");
     *text = nullptr;
     api::require(grammar, "grammar");
-    *text = api::copy_string(grammar::to_gbnf(grammar->parts->automaton->syntax()));
+    *text = api::copy_string(grammar::to_gbnf(grammar->grammar->automaton().syntax()));
   });
 }
 
@@ -120,7 +97,7 @@ skipstone_status skipstone_grammar_state_create(const skipstone_grammar* grammar
     api::require(state, "state");
     *state = nullptr;
     api::require(grammar, "grammar");
-    *state = new skipstone_grammar_state{grammar->parts, grammar->parts->automaton->start()};
+    *state = new skipstone_grammar_state{grammar->grammar, grammar->grammar->automaton().start()};
   });
 }
 
@@ -178,6 +155,16 @@ skipstone_status skipstone_vocabulary_create(const char* const* texts, const siz
   });
 }
 
+skipstone_status skipstone_vocabulary_of(const skipstone_engine* engine, skipstone_vocabulary** vocabulary) {
+  return api::guard([&] {
+    api::require(vocabulary, "vocabulary");
+    *vocabulary = nullptr;
+    api::require(engine, "engine");
+    engine::Engine& e = *engine->engine;
+    *vocabulary = new skipstone_vocabulary{e.state().caches.token_bytes.of(e.tokenizer())->trie};
+  });
+}
+
 void skipstone_vocabulary_free(skipstone_vocabulary* vocabulary) { delete vocabulary; }
 
 skipstone_status skipstone_grammar_state_mask(const skipstone_grammar_state* state, const skipstone_vocabulary* vocabulary, uint32_t* words,
@@ -190,7 +177,7 @@ skipstone_status skipstone_grammar_state_mask(const skipstone_grammar_state* sta
       fail(Code::invalid_argument, "a mask over {} tokens has {} words, and there is room for {}", vocabulary->trie->vocabulary(),
            vocabulary->trie->mask_words(), word_count);
     }
-    const auto mask = state->parts->masks_of(vocabulary->trie)->mask(state->state);
+    const auto mask = state->grammar->masks_over(vocabulary->trie)->mask(state->state);
     std::ranges::fill(std::ranges::copy(*mask, words).out, words + word_count, 0U);
   });
 }

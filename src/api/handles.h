@@ -10,6 +10,7 @@
 #include "api/stream.h"
 #include "chat/chat_prompt.h"
 #include "engine/engine.h"
+#include "grammar/grammar.h"
 #include "skipstone/session.h"
 #include "speculation/loop.h"
 
@@ -21,6 +22,10 @@ struct skipstone_chat {
 struct skipstone_engine {
   std::shared_ptr<skipstone::engine::Engine> engine;
   std::string driver;  ///< name and version, as skipstone_engine_info gives them
+};
+
+struct skipstone_grammar {
+  std::shared_ptr<skipstone::grammar::Grammar> grammar;
 };
 
 struct skipstone_memory_account {

@@ -125,6 +125,7 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     engine::check_synthetic(options);
   }
   options.ignore_end = params.ignore_end != 0;
+  if (params.grammar != nullptr) options.grammar = params.grammar->grammar;
   return options;
 }
 

@@ -16,6 +16,7 @@
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/test_device.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex.h"
 #include "grammar/schema/schema.h"
@@ -121,11 +122,11 @@ class GrammarTexts : public testing::Test {
     EXPECT_TRUE(text.outcome.stop != speculation::StopReason::end_token || state.accepts()) << text.text;
   }
   void expect_same_texts(const std::shared_ptr<grammar::Grammar>& grammar, std::uint64_t seed, const std::string& what) {
-    const Text plain = text(options(grammar, "none", seed));
+    const Text plain = text(options(grammar, "none", seed), 96);
     expect_fitting(*grammar, plain);
     ended_ += plain.outcome.stop == speculation::StopReason::end_token ? 1 : 0;
     for (const char* draft : drafters) {
-      const Text drafted = text(options(grammar, draft, seed));
+      const Text drafted = text(options(grammar, draft, seed), 96);
       EXPECT_EQ(drafted.outcome.tokens, plain.outcome.tokens) << draft << ", seed " << seed << ", " << what << "\n"
                                                               << drafted.text << "\n"
                                                               << plain.text;

@@ -350,6 +350,8 @@ ExitCode measure(BenchOptions options) {
   }
   check_ranks(options);
   options.drafting.give_to(options.sampling);
+  const std::optional<skipstone::Grammar> grammar = options.fitting.make(false);
+  if (grammar) options.sampling.grammar = grammar->get();
   options.experiments.synthetic_acceptance = options.acceptance.data();
   options.experiments.synthetic_acceptance_count = options.acceptance.size();
   options.sampling.experiments = &options.experiments;

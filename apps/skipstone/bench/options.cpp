@@ -130,6 +130,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
   add_draft_options(command, o.drafting);
   add_rounds_option(command, o.sampling);
   add_verify_option(command, o.sampling);
+  for (CLI::Option* of_texts : add_grammar_options(command, o.fitting, text_grammar_group)) environment::set_needs(of_texts, {prompts});
 }
 
 }  // namespace

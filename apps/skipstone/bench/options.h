@@ -9,6 +9,7 @@
 
 #include "bench/lists.h"
 #include "options/engine_options.h"
+#include "options/grammar_options.h"
 #include "options/session_options.h"
 #include "skipstone/skipstone_experimental.hpp"
 
@@ -31,6 +32,7 @@ struct BenchOptions {
   bool no_warm_up = false, read_once = false, json = false;
   EngineOptions engine;
   DraftOptions drafting;
+  GrammarOptions fitting;
   skipstone_session_params sampling = skipstone::session_params();
 
   /// Whether drafters are measured, and whether on a prompt of made-up tokens.

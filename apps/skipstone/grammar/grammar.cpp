@@ -10,39 +10,25 @@
 #include "commands.h"
 #include "json/json.h"
 #include "json/parse_json.h"
+#include "options/grammar_options.h"
 #include "prompts/prompts.h"
-#include "skipstone/grammar.hpp"
 #include "terminal/output.h"
 
 namespace cli {
 namespace {
 
-struct GrammarOptions {
-  std::string schema, grammar, regex, text;
-  bool json_object = false, keywords = false;
-  CLI::Option *schema_option = nullptr, *grammar_option = nullptr, *regex_option = nullptr, *match_option = nullptr;
+struct GrammarCommand {
+  GrammarOptions grammar;
+  std::string text;
+  bool keywords = false;
+  CLI::Option* match_option = nullptr;
 };
 
-/// A schema itself, which begins with a brace or is a boolean; else the contents of the file of that name.
-std::string schema_text(const std::string& given) {
-  const std::size_t begin = given.find_first_not_of(" \t\r\n");
-  const bool is_text = (begin != std::string::npos && given[begin] == '{') || given == "true" || given == "false";
-  return is_text ? given : read_text(given, "the schema");
-}
-
-skipstone::Grammar make_grammar(const GrammarOptions& options, bool any_form) {
-  try {
-    if (*options.schema_option) return {SKIPSTONE_GRAMMAR_JSON_SCHEMA, schema_text(options.schema), any_form};
-    if (*options.grammar_option) return {SKIPSTONE_GRAMMAR_GBNF, read_text(options.grammar, "the grammar")};
-    if (*options.regex_option) return {SKIPSTONE_GRAMMAR_REGEX, options.regex};
-    if (options.json_object) return {SKIPSTONE_GRAMMAR_JSON_OBJECT, "", any_form};
-  } catch (const skipstone::error& error) {
-    fail(ExitCode::usage, "{}", error.what());  // 1 is for texts that do not fit
-  }
+/// Exit code 1 is for texts that do not fit.
+skipstone::Grammar make_grammar(const GrammarCommand& options, bool any_form) {
+  if (auto grammar = options.grammar.make(any_form)) return *grammar;
   fail(ExitCode::usage, "a grammar is missing: --json-schema FILE, --grammar FILE, --regex TEXT or --json-object; --keywords needs none");
 }
-
-bool is_json(const GrammarOptions& options) { return *options.schema_option || options.json_object; }
 
 /// "byte 14, line 2, column 3", from 1; columns count characters.
 std::string place_of(std::string_view text, std::size_t offset) {
@@ -70,13 +56,13 @@ std::string repeated_name(std::string_view json) {
   }
 }
 
-ExitCode match(const GrammarOptions& options) {
+ExitCode match(const GrammarCommand& options) {
   const skipstone::Grammar grammar = make_grammar(options, true);
   const std::string text = read_text(options.text, "the text");
   std::string reason = mismatch(grammar, text);
   // Editors and `echo` end a file with a line end.
-  if (!reason.empty() && !is_json(options) && text.ends_with('\n') && mismatch(grammar, std::string_view(text).substr(0, text.size() - 1)).empty()) reason = "";
-  if (reason.empty() && is_json(options)) reason = repeated_name(text);
+  if (!reason.empty() && !options.grammar.is_json() && text.ends_with('\n') && mismatch(grammar, std::string_view(text).substr(0, text.size() - 1)).empty()) reason = "";
+  if (reason.empty() && options.grammar.is_json()) reason = repeated_name(text);
   Output(false).write(reason.empty() ? "the text fits\n" : reason + "\n");
   return reason.empty() ? ExitCode::ok : ExitCode::failure;
 }
@@ -92,7 +78,7 @@ void print_keywords() {
   Output(false).write(table + "Every other keyword is refused.\n");
 }
 
-ExitCode run_grammar(const GrammarOptions& options) {
+ExitCode run_grammar(const GrammarCommand& options) {
   if (options.keywords) {
     print_keywords();
     return ExitCode::ok;
@@ -106,17 +92,8 @@ ExitCode run_grammar(const GrammarOptions& options) {
 
 void add_grammar(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("grammar", "Show what a JSON Schema becomes, and whether a text fits; needs no device");
-  const auto options = std::make_shared<GrammarOptions>();
-  options->schema_option =
-      command->add_option("--json-schema", options->schema, "A JSON Schema (draft 2020-12): a file, or the schema itself; -: standard input")->type_name("FILE|TEXT");
-  options->grammar_option = command->add_option("--grammar", options->grammar, "A grammar in GBNF, llama.cpp's notation")->type_name("FILE");
-  options->regex_option = command->add_option("--regex", options->regex, "A regular expression, which the whole text has to fit");
-  CLI::Option* const object = command->add_flag("--json-object", options->json_object, "Any JSON object");
-  for (CLI::Option* const one : {options->schema_option, options->grammar_option, options->regex_option, object}) {
-    for (CLI::Option* const other : {options->schema_option, options->grammar_option, options->regex_option, object}) {
-      if (one != other) one->excludes(other);
-    }
-  }
+  const auto options = std::make_shared<GrammarCommand>();
+  add_grammar_options(*command, options->grammar);
   options->match_option =
       command->add_option("--match", options->text, "Say whether the text of a file fits: exit code 0, or 1 and where it stops fitting; -: standard input")->type_name("FILE");
   command->add_flag("--keywords", options->keywords, "List what is done with each keyword of JSON Schema");

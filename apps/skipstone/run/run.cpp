@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "json/json.h"
 #include "options/engine_options.h"
 #include "options/environment.h"
+#include "options/grammar_options.h"
 #include "options/number_option.h"
 #include "options/session_options.h"
 #include "prompts/prompts.h"
@@ -40,6 +42,7 @@ struct RunOptions {
   SamplingOptions given;
   double online = 0;
   ChatOptions chat;
+  GrammarOptions fitting;
   std::vector<std::string> stop;
   bool statistics = false, agreement = false, json = false, no_echo = false, one_turn = false;
 };
@@ -223,6 +226,8 @@ ExitCode run(RunOptions& options) {
   check(options);
   interrupt::install();
   RunPrompt prompt = choose_prompt(options);
+  const std::optional<skipstone::Grammar> grammar = options.fitting.make(false);
+  if (grammar) options.sampling.grammar = grammar->get();
   const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
   warn_of_long_context(engine, options.engine);
@@ -330,6 +335,7 @@ void add_run(CLI::App& app, ExitCode& code) {
           ->group("Conversation");
   for (CLI::Option* option : add_chat_options(*command, o.chat)) environment::set_needs(option, {o.chat_option});
   environment::set_exclusive({o.chat_option, o.tokens_option});
+  add_grammar_options(*command, o.fitting, text_grammar_group);
   add_engine_options(*command, o.engine);
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);
