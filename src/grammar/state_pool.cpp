@@ -9,11 +9,11 @@
 namespace skipstone::grammar {
 namespace {
 
-constexpr std::size_t most_stacks = 4096;         ///< of one state
-constexpr std::uint32_t most_depth = 4096;        ///< of one stack
-constexpr std::size_t most_work = 40'000'000;     ///< stacks that one call follows: about a second
-constexpr std::size_t most_states = 400'000;      ///< of one pool, in the middle of a call
-constexpr std::size_t most_frames = 20'000'000;
+constexpr std::size_t most_stacks = 4096;      ///< of one state
+constexpr std::uint32_t most_depth = 4096;     ///< of one stack
+constexpr std::size_t most_work = 40'000'000;  ///< stacks that one call follows: about a second
+constexpr std::size_t most_states = 100'000;   ///< of one pool, in the middle of a call
+constexpr std::size_t most_frames = 2'000'000;
 
 }  // namespace
 
@@ -84,13 +84,19 @@ void StatePool::follow(StackId stack) {
   bool reads = false;
   for (const Edge& edge : program_->edges(frame.node)) {
     switch (edge.kind) {
-      case EdgeKind::byte: reads = true; break;
-      case EdgeKind::skip: pending_.push_back(push({edge.target, frame.members, frame.below})); break;
+      case EdgeKind::byte:
+        reads = true;
+        break;
+      case EdgeKind::skip:
+        pending_.push_back(push({edge.target, frame.members, frame.below}));
+        break;
       case EdgeKind::call:
         // A text that nests this deeply does not fit: the stack is dropped.
         if (depths_[stack] < most_depth) pending_.push_back(push({edge.callee, 0, push({edge.target, frame.members, frame.below})}));
         break;
-      case EdgeKind::finish: end_rule(frame.below); break;
+      case EdgeKind::finish:
+        end_rule(frame.below);
+        break;
       case EdgeKind::member:
         if (const std::uint32_t members = with_member(frame.members, edge.callee); members != 0)
           pending_.push_back(push({edge.target, members, frame.below}));
