@@ -45,10 +45,14 @@ grammar::Syntax syntax_of(const skipstone_grammar_params& params) {
   api::require_array(params.text, std::max<std::size_t>(params.text_bytes, 1), api::most_text_bytes, "text");
   const std::string_view text(params.text, params.text_bytes > 0 ? params.text_bytes : std::strlen(params.text));
   switch (params.kind) {
-    case SKIPSTONE_GRAMMAR_GBNF: return grammar::parse_gbnf(text);
-    case SKIPSTONE_GRAMMAR_JSON_SCHEMA: return grammar::schema::parse_schema(text, form);
-    case SKIPSTONE_GRAMMAR_REGEX: return grammar::parse_regex(text);
-    default: fail(Code::invalid_argument, "there is no kind of grammar {}", params.kind);
+    case SKIPSTONE_GRAMMAR_GBNF:
+      return grammar::parse_gbnf(text);
+    case SKIPSTONE_GRAMMAR_JSON_SCHEMA:
+      return grammar::schema::parse_schema(text, form);
+    case SKIPSTONE_GRAMMAR_REGEX:
+      return grammar::parse_regex(text);
+    default:
+      fail(Code::invalid_argument, "there is no kind of grammar {}", params.kind);
   }
 }
 

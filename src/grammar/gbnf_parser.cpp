@@ -150,11 +150,19 @@ class Parser {
 
   std::optional<ExprId> parse_quantifier(ExprId item) {
     switch (peek()) {
-      case '*': next(); return syntax_.repeat(item, 0, unbounded);
-      case '+': next(); return syntax_.repeat(item, 1, unbounded);
-      case '?': next(); return syntax_.optional(item);
-      case '{': break;
-      default: return std::nullopt;
+      case '*':
+        next();
+        return syntax_.repeat(item, 0, unbounded);
+      case '+':
+        next();
+        return syntax_.repeat(item, 1, unbounded);
+      case '?':
+        next();
+        return syntax_.optional(item);
+      case '{':
+        break;
+      default:
+        return std::nullopt;
     }
     next();
     skip_blanks(false);
@@ -177,7 +185,7 @@ class Parser {
     if (peek() < '0' || peek() > '9') fail_here("a repetition's count was expected");
     while (peek() >= '0' && peek() <= '9') {
       count = count * 10 + static_cast<std::uint32_t>(peek() - '0');
-      if (count > most_exprs) fail_here("a repetition's count is larger than 1000000");
+      if (count > most_exprs) fail_here("a repetition's count is larger than any that is supported");
       next();
     }
     return count;

@@ -66,15 +66,21 @@ class Writer {
   std::string written(ExprId id, Binding place) {
     const Expr& expr = syntax_.expr(id);
     switch (expr.kind) {
-      case ExprKind::text: return literal(expr.text);
-      case ExprKind::chars: return character_class(expr.chars);
-      case ExprKind::rule: return names_[expr.rule];
-      case ExprKind::repeat: return in_place(written(expr.children.front(), Binding::item) + quantifier(expr), Binding::sequence, place);
+      case ExprKind::text:
+        return literal(expr.text);
+      case ExprKind::chars:
+        return character_class(expr.chars);
+      case ExprKind::rule:
+        return names_[expr.rule];
+      case ExprKind::repeat:
+        return in_place(written(expr.children.front(), Binding::item) + quantifier(expr), Binding::sequence, place);
       case ExprKind::sequence:
         return expr.children.empty() ? "\"\"" : in_place(joined(expr.children, " ", Binding::sequence), Binding::sequence, place);
-      case ExprKind::choice: return in_place(joined(expr.children, " | ", Binding::sequence), Binding::choice, place);
+      case ExprKind::choice:
+        return in_place(joined(expr.children, " | ", Binding::sequence), Binding::choice, place);
       case ExprKind::member:
-      case ExprKind::complete: break;  // refused before
+      case ExprKind::complete:
+        break;  // refused before
     }
     return "";
   }
@@ -131,6 +137,11 @@ class Writer {
 
   static std::string character_class(const CodePoints& set) {
     if (set == CodePoints::all()) return ".";
+    if (set.ranges().size() == 1 && set.ranges().front().first == set.ranges().front().last) {
+      std::string one;
+      text::append_utf8(one, set.ranges().front().first);
+      return literal(one);
+    }
     const CodePoints rest = set.complement();
     const bool negated = rest.ranges().size() < set.ranges().size();
     std::string out = negated ? "[^" : "[";

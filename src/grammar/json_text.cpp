@@ -1,9 +1,10 @@
 #include "grammar/json_text.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "base/status.h"
+#include "grammar/regex.h"
 #include "json/json.h"
 #include "text/utf8.h"
 
@@ -89,13 +90,15 @@ ExprId JsonText::unit(const CodePoints& set) {
   std::vector<ExprId> alternatives;
   for (const CodePoints::Range& range : set.ranges()) {
     if (range.first <= 0xFFFF)
-      alternatives.push_back(syntax_.sequence({syntax_.text("u"), hexadecimal_range(syntax_, range.first, std::min<char32_t>(range.last, 0xFFFF), 4)}));
+      alternatives.push_back(
+          syntax_.sequence({syntax_.text("u"), hexadecimal_range(syntax_, range.first, std::min<char32_t>(range.last, 0xFFFF), 4)}));
     char32_t first = std::max<char32_t>(range.first, 0x10000);
     while (first <= range.last) {
       // The characters with equal first halves.
       const char32_t high = 0xD800 + ((first - 0x10000) >> 10U);
       const bool whole = (first & 0x3FFU) == 0 && range.last - first >= 0x3FF;
-      const char32_t last = whole ? first + ((range.last - first + 1) & ~char32_t{0x3FF}) - 1 : std::min<char32_t>(range.last, first | 0x3FFU);
+      const char32_t last =
+          whole ? first + ((range.last - first + 1) & ~char32_t{0x3FF}) - 1 : std::min<char32_t>(range.last, first | 0x3FFU);
       const ExprId highs = hexadecimal_range(syntax_, high, 0xD800 + ((last - 0x10000) >> 10U), 4);
       const ExprId lows = hexadecimal_range(syntax_, 0xDC00 + (first & 0x3FFU), 0xDC00 + (last & 0x3FFU), 4);
       alternatives.push_back(syntax_.sequence({syntax_.text("u"), highs, syntax_.text("\\u"), lows}));
@@ -137,8 +140,7 @@ ExprId JsonText::free_character() { return syntax_.choice({syntax_.chars(plain),
 ExprId JsonText::string(std::uint32_t least, std::uint32_t most) {
   const bool any = least == 0 && most == unbounded;
   if (any && string_) return syntax_.reference(*string_);
-  const ExprId written =
-      syntax_.sequence({syntax_.text("\""), syntax_.repeat(free_character(), least, most), syntax_.text("\"")});
+  const ExprId written = syntax_.sequence({syntax_.text("\""), syntax_.repeat(free_character(), least, most), syntax_.text("\"")});
   if (!any) return written;
   syntax_.define(named(string_, "string"), written);
   return syntax_.reference(*string_);
@@ -164,22 +166,29 @@ ExprId JsonText::string(std::string_view content) {
   return syntax_.sequence(std::move(parts));
 }
 
+/// What a model writes has as many digits as doubles hold, so that it does not write them for ever.
 ExprId JsonText::number(const NumberLimits& limits) {
-  const auto digits = [&](const CodePoints& set) { return syntax_.chars(set); };
-  if (!limits.is_free()) return numbers_within(limits).add_to(syntax_, limits.integer ? "integer" : "number", digits);
-  if (!number_) {
-    named(number_, "number");
-    NumberLimits free;
-    free.for_writing = form_ == Form::writing;
-    syntax_.define(*number_, numbers_within(free).add_to(syntax_, "digits", digits));
+  const bool writes = form_ == Form::writing;
+  if (limits.bounds.empty() && limits.factors.empty() && (!limits.integer || writes)) {
+    std::optional<RuleId>& known = limits.integer ? integer_ : number_;
+    if (!known) {
+      const char* const any = "-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+\\-]?\\d+)?";
+      const char* const written = limits.integer ? "-?(0|[1-9]\\d{0,14})" : "-?(0|[1-9]\\d{0,14})(\\.\\d{1,15})?(e[+\\-]?\\d{1,2})?";
+      const ExprId digits = add_regex(syntax_, writes ? written : any, Anchoring::whole);
+      syntax_.define(named(known, limits.integer ? "integer" : "number"), digits);
+    }
+    return syntax_.reference(*known);
   }
-  return syntax_.reference(*number_);
+  NumberLimits wanted = limits;
+  wanted.for_writing = writes;
+  return numbers_within(wanted).add_to(syntax_, limits.integer ? "integer" : "number",
+                                       [&](const CodePoints& set) { return syntax_.chars(set); });
 }
 
 ExprId JsonText::any_value() {
   if (!value_) {
     named(value_, "value");
-    std::vector<ExprId> alternatives{any_object(), any_array(), string(), number({.for_writing = form_ == Form::writing})};
+    std::vector<ExprId> alternatives{any_object(), any_array(), string(), number({})};
     for (const char* const word : {"true", "false", "null"}) alternatives.push_back(syntax_.text(word));
     syntax_.define(*value_, syntax_.choice(std::move(alternatives)));
   }

@@ -1,7 +1,6 @@
 // JSON as a grammar: values, strings, what separates them.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,7 +55,7 @@ class JsonText {
 
   Syntax& syntax_;
   Form form_;
-  std::optional<RuleId> blanks_, value_, object_, array_, string_, escape_, number_;
+  std::optional<RuleId> blanks_, value_, object_, array_, string_, integer_, number_;
   std::map<CodePoints, RuleId> escapes_;
 };
 

@@ -11,9 +11,9 @@
 namespace skipstone::grammar {
 namespace {
 
-constexpr std::size_t most_digits = 400, most_states = 20'000;
+constexpr std::size_t most_digits = 400, most_states = 10'000;
 constexpr std::uint32_t most_factor = 10'000;
-constexpr int digits_of_double = 15, digits_of_exponent = 2;
+constexpr int digits_of_double = 15;
 
 /// What has been read of a number, as a tuple that tells states apart.
 using Memory = std::vector<int>;
@@ -58,11 +58,16 @@ class Comparison : public Follower {
       order *= sign;
     }
     switch (bound_.relation) {
-      case Relation::at_least: return order >= 0;
-      case Relation::above: return order > 0;
-      case Relation::at_most: return order <= 0;
-      case Relation::below: return order < 0;
-      case Relation::equal: return order == 0;
+      case Relation::at_least:
+        return order >= 0;
+      case Relation::above:
+        return order > 0;
+      case Relation::at_most:
+        return order <= 0;
+      case Relation::below:
+        return order < 0;
+      case Relation::equal:
+        return order == 0;
     }
     return false;
   }
@@ -84,7 +89,8 @@ class Multiple : public Follower {
   explicit Multiple(const Decimal& factor) : scale_(static_cast<int>(factor.fraction.size())) {
     const auto scaled = parse_number<std::uint32_t>(factor.whole + factor.fraction);
     if (!scaled || *scaled > most_factor || *scaled == 0) {
-      fail(Code::invalid_argument, "multipleOf: is decided digit by digit, and so for factors of up to {} in their last digit alone", most_factor);
+      fail(Code::invalid_argument, "multipleOf: is decided digit by digit, and so for factors of up to {} in their last digit alone",
+           most_factor);
     }
     divisor_ = static_cast<int>(*scaled);
   }
@@ -127,19 +133,18 @@ class FewDigits : public Follower {
 };
 
 /// Where in a number's text a state is (RFC 8259, section 6).
-enum Phase : int { at_start, after_minus, after_zero, in_whole, after_point, in_fraction, after_e, after_exponent_sign, in_exponent };
+enum Phase : int { at_start, after_minus, after_zero, in_whole, after_point, in_fraction };
 
 struct State {
   Phase phase = at_start;
   bool negative = false, zero = true;
-  int exponent_digits = 0;
   std::vector<Memory> memories;
   friend auto operator<=>(const State&, const State&) = default;
 };
 
 class Numbers {
  public:
-  explicit Numbers(const NumberLimits& limits) : limits_(limits) {
+  explicit Numbers(const NumberLimits& limits) {
     for (const Bound& bound : limits.bounds) followers_.push_back(std::make_unique<Comparison>(bound));
     for (const Decimal& factor : limits.factors) followers_.push_back(std::make_unique<Multiple>(factor));
     if (limits.integer) followers_.push_back(std::make_unique<Integer>(!limits.for_writing));
@@ -154,7 +159,7 @@ class Numbers {
     std::vector<TextAutomaton::State> states;
     for (; !open.empty(); open.pop_front()) {
       TextAutomaton::State made{.accepts = accepts(open.front())};
-      for (const char c : std::string_view("+-.0123456789Ee")) {
+      for (const char c : std::string_view("-.0123456789")) {
         State next = open.front();
         if (!step(next, c)) continue;
         const auto [known, is_new] = numbers.emplace(next, static_cast<std::uint32_t>(numbers.size()));
@@ -169,7 +174,7 @@ class Numbers {
 
  private:
   bool accepts(const State& state) const {
-    const bool ends = state.phase == after_zero || state.phase == in_whole || state.phase == in_fraction || state.phase == in_exponent;
+    const bool ends = state.phase == after_zero || state.phase == in_whole || state.phase == in_fraction;
     for (std::size_t i = 0; ends && i < followers_.size(); ++i) {
       if (!followers_[i]->holds(state.memories[i], state.negative, state.zero)) return false;
     }
@@ -178,7 +183,6 @@ class Numbers {
 
   bool step(State& state, char c) const {
     if (c >= '0' && c <= '9') return step_digit(state, c - '0');
-    const bool number_may_end = state.phase == after_zero || state.phase == in_whole || state.phase == in_fraction;
     if (c == '-' && state.phase == at_start) {
       state.phase = after_minus;
       state.negative = true;
@@ -188,30 +192,23 @@ class Numbers {
       state.phase = after_point;
       return true;
     }
-    if ((c == 'e' || c == 'E') && number_may_end && limits_.is_free()) {
-      state.phase = after_e;
-      state.memories.assign(followers_.size(), {});
-      return c == 'e' || !limits_.for_writing;
-    }
-    if ((c == '+' || c == '-') && state.phase == after_e) {
-      state.phase = after_exponent_sign;
-      return true;
-    }
     return false;
   }
 
   bool step_digit(State& state, int digit) const {
     switch (state.phase) {
       case at_start:
-      case after_minus: state.phase = digit == 0 ? after_zero : in_whole; break;
-      case after_zero: return false;
-      case in_whole: break;
-      case after_point: state.phase = in_fraction; break;
-      case in_fraction: break;
-      default:
-        state.phase = in_exponent;
-        if (limits_.for_writing) ++state.exponent_digits;
-        return state.exponent_digits <= digits_of_exponent;
+      case after_minus:
+        state.phase = digit == 0 ? after_zero : in_whole;
+        break;
+      case after_zero:
+        return false;
+      case after_point:
+        state.phase = in_fraction;
+        break;
+      case in_whole:
+      case in_fraction:
+        break;
     }
     state.zero = state.zero && digit == 0;
     for (std::size_t i = 0; i < followers_.size(); ++i) {
@@ -220,7 +217,6 @@ class Numbers {
     return true;
   }
 
-  const NumberLimits& limits_;
   std::vector<std::unique_ptr<Follower>> followers_;
 };
 

@@ -39,8 +39,8 @@ struct NumberLimits {
   bool is_free() const { return !integer && bounds.empty() && factors.empty(); }
 };
 
-/// The JSON texts of the numbers. Numbers with an exponent are among them only where nothing but `for_writing` is set: digit by digit it is not
-/// known what an exponent does to them. Throws invalid_argument for a factor whose digits are a number above 10,000.
+/// The JSON texts of the numbers, without those that have an exponent: what it does to the digits before it is not known when they are
+/// read. Throws invalid_argument for a factor whose digits are a number above 10,000.
 TextAutomaton numbers_within(const NumberLimits& limits);
 
 }  // namespace skipstone::grammar

@@ -11,7 +11,7 @@
 namespace skipstone::grammar {
 namespace {
 
-constexpr std::size_t most_nodes = 2'000'000;
+constexpr std::size_t most_nodes = 400'000;
 
 /// The last code point whose UTF-8 has `bytes` bytes.
 constexpr std::array<char32_t, 5> last_of_length{0, 0x7F, 0x7FF, 0xFFFF, last_code_point};
@@ -63,16 +63,23 @@ class Lowering {
   NodeId lower(ExprId id, NodeId next) {
     const Expr& expr = syntax_.expr(id);
     switch (expr.kind) {
-      case ExprKind::text: return lower_text(expr.text, next);
-      case ExprKind::chars: return lower_chars(expr.chars, next);
+      case ExprKind::text:
+        return lower_text(expr.text, next);
+      case ExprKind::chars:
+        return lower_chars(expr.chars, next);
       case ExprKind::sequence:
         for (auto child = expr.children.rbegin(); child != expr.children.rend(); ++child) next = lower(*child, next);
         return next;
-      case ExprKind::choice: return lower_choice(expr, next);
-      case ExprKind::repeat: return lower_repeat(expr, next);
-      case ExprKind::rule: return lower_reference(expr.rule, next);
-      case ExprKind::member: return add({{.kind = EdgeKind::member, .target = next, .callee = expr.least}});
-      case ExprKind::complete: return add({{.kind = EdgeKind::complete, .target = next, .callee = current_}});
+      case ExprKind::choice:
+        return lower_choice(expr, next);
+      case ExprKind::repeat:
+        return lower_repeat(expr, next);
+      case ExprKind::rule:
+        return lower_reference(expr.rule, next);
+      case ExprKind::member:
+        return add({{.kind = EdgeKind::member, .target = next, .callee = expr.least}});
+      case ExprKind::complete:
+        return add({{.kind = EdgeKind::complete, .target = next, .callee = current_}});
     }
     return next;
   }

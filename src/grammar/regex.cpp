@@ -17,7 +17,7 @@ constexpr std::size_t most_bytes = std::size_t{1} << 16;
 const CodePoints digits{{'0', '9'}};
 const CodePoints word_characters{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 /// White space and line terminators of ECMA-262, sections 12.2 and 12.3.
-const CodePoints blanks{{'\t', '\r'},      {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+const CodePoints blanks{{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                         {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const CodePoints line_ends{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
@@ -55,7 +55,8 @@ class Parser {
     const bool from_begin = take('^');
     const ExprId inner = parse_sequence(0);
     const bool to_end = take('$');
-    if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')') fail_here("'$' stands for the text's end, and may be at an alternative's end alone");
+    if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')')
+      fail_here("'$' stands for the text's end, and may be at an alternative's end alone");
     if (anchoring_ == Anchoring::whole) return inner;
     std::vector<ExprId> parts;
     if (!from_begin) parts.push_back(anything());
@@ -77,7 +78,8 @@ class Parser {
     std::vector<ExprId> items;
     while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')') {
       if (text_[at_] == '$' && depth == 0) break;
-      if (text_[at_] == '^' || text_[at_] == '$') fail_here("anchors inside the expression are not supported; ^ may be at its beginning and $ at its end");
+      if (text_[at_] == '^' || text_[at_] == '$')
+        fail_here("anchors inside the expression are not supported; ^ may be at its beginning and $ at its end");
       const ExprId item = parse_item(depth);
       items.push_back(parse_quantifiers(item));
     }
@@ -86,14 +88,21 @@ class Parser {
 
   ExprId parse_item(int depth) {
     switch (text_[at_]) {
-      case '(': return parse_group(depth);
-      case '[': return syntax_.chars(parse_class());
-      case '.': ++at_; return syntax_.chars(line_ends.complement());
+      case '(':
+        return parse_group(depth);
+      case '[':
+        return syntax_.chars(parse_class());
+      case '.':
+        ++at_;
+        return syntax_.chars(line_ends.complement());
       case '*':
       case '+':
-      case '?': fail_here("a quantifier without anything to repeat");
-      case '\\': return syntax_.chars(parse_escape(false));
-      default: return syntax_.chars(CodePoints::one(parse_character()));
+      case '?':
+        fail_here("a quantifier without anything to repeat");
+      case '\\':
+        return syntax_.chars(parse_escape(false));
+      default:
+        return syntax_.chars(CodePoints::one(parse_character()));
     }
   }
 
@@ -115,9 +124,15 @@ class Parser {
     if (at_ >= text_.size()) return item;
     std::uint32_t least = 0, most = unbounded;
     switch (text_[at_]) {
-      case '*': ++at_; break;
-      case '+': ++at_, least = 1; break;
-      case '?': ++at_, most = 1; break;
+      case '*':
+        ++at_;
+        break;
+      case '+':
+        ++at_, least = 1;
+        break;
+      case '?':
+        ++at_, most = 1;
+        break;
       case '{':
         ++at_;
         least = most = parse_count();
@@ -125,10 +140,12 @@ class Parser {
         if (!take('}')) fail_here("a count is not closed by '}'");
         if (most < least) fail_here("a repetition's upper bound is below its lower one");
         break;
-      default: return item;
+      default:
+        return item;
     }
     take('?');  // which of the fitting parts is meant does not change which texts fit
-    if (at_ < text_.size() && std::string_view("*+?{").find(text_[at_]) != std::string_view::npos) fail_here("a quantifier after a quantifier");
+    if (at_ < text_.size() && std::string_view("*+?{").find(text_[at_]) != std::string_view::npos)
+      fail_here("a quantifier after a quantifier");
     return syntax_.repeat(item, least, most);
   }
 
@@ -137,7 +154,7 @@ class Parser {
     const std::size_t begin = at_;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       count = count * 10 + static_cast<std::uint32_t>(text_[at_] - '0');
-      if (count > most_exprs) fail_here("a count is larger than 1000000");
+      if (count > most_exprs) fail_here("a count is larger than any that is supported");
     }
     if (begin == at_) fail_here("a count was expected");
     return count;
@@ -181,19 +198,45 @@ class Parser {
     if (at_ >= text_.size()) fail_here("it ends with a backslash");
     const char c = text_[at_];
     switch (c) {
-      case 'd': ++at_; return digits;
-      case 'D': ++at_; return digits.complement();
-      case 'w': ++at_; return word_characters;
-      case 'W': ++at_; return word_characters.complement();
-      case 's': ++at_; return blanks;
-      case 'S': ++at_; return blanks.complement();
-      case 'n': ++at_; return CodePoints::one('\n');
-      case 't': ++at_; return CodePoints::one('\t');
-      case 'r': ++at_; return CodePoints::one('\r');
-      case 'f': ++at_; return CodePoints::one('\f');
-      case 'v': ++at_; return CodePoints::one('\v');
-      case 'x': ++at_; return CodePoints::one(parse_hexadecimal(2));
-      case 'u': ++at_; return CodePoints::one(parse_code_point());
+      case 'd':
+        ++at_;
+        return digits;
+      case 'D':
+        ++at_;
+        return digits.complement();
+      case 'w':
+        ++at_;
+        return word_characters;
+      case 'W':
+        ++at_;
+        return word_characters.complement();
+      case 's':
+        ++at_;
+        return blanks;
+      case 'S':
+        ++at_;
+        return blanks.complement();
+      case 'n':
+        ++at_;
+        return CodePoints::one('\n');
+      case 't':
+        ++at_;
+        return CodePoints::one('\t');
+      case 'r':
+        ++at_;
+        return CodePoints::one('\r');
+      case 'f':
+        ++at_;
+        return CodePoints::one('\f');
+      case 'v':
+        ++at_;
+        return CodePoints::one('\v');
+      case 'x':
+        ++at_;
+        return CodePoints::one(parse_hexadecimal(2));
+      case 'u':
+        ++at_;
+        return CodePoints::one(parse_code_point());
       case 'b':
         if (!in_class) break;
         ++at_;
@@ -202,7 +245,8 @@ class Parser {
         if (at_ + 1 < text_.size() && text_[at_ + 1] >= '0' && text_[at_ + 1] <= '9') break;
         ++at_;
         return CodePoints::one(0);
-      default: break;
+      default:
+        break;
     }
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (letter) fail_here("an escape that is not supported");

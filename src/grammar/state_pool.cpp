@@ -9,11 +9,11 @@
 namespace skipstone::grammar {
 namespace {
 
-constexpr std::size_t most_stacks = 4096;         ///< of one state
-constexpr std::uint32_t most_depth = 4096;        ///< of one stack
-constexpr std::size_t most_work = 40'000'000;     ///< stacks that one call follows: about a second
-constexpr std::size_t most_states = 400'000;      ///< of one pool, in the middle of a call
-constexpr std::size_t most_frames = 20'000'000;
+constexpr std::size_t most_stacks = 4096;      ///< of one state
+constexpr std::uint32_t most_depth = 4096;     ///< of one stack
+constexpr std::size_t most_work = 40'000'000;  ///< stacks that one call follows: about a second
+constexpr std::size_t most_states = 100'000;   ///< of one pool, in the middle of a call
+constexpr std::size_t most_frames = 2'000'000;
 
 }  // namespace
 
@@ -84,13 +84,19 @@ void StatePool::follow(StackId stack) {
   bool reads = false;
   for (const Edge& edge : program_->edges(frame.node)) {
     switch (edge.kind) {
-      case EdgeKind::byte: reads = true; break;
-      case EdgeKind::skip: pending_.push_back(push({edge.target, frame.members, frame.below})); break;
+      case EdgeKind::byte:
+        reads = true;
+        break;
+      case EdgeKind::skip:
+        pending_.push_back(push({edge.target, frame.members, frame.below}));
+        break;
       case EdgeKind::call:
         // A text that nests this deeply does not fit: the stack is dropped.
-        if (depths_[stack] < most_depth) pending_.push_back(push({edge.callee, 0, push({edge.target, frame.members, frame.below})}));
+        if (depths_[stack] < most_depth) pending_.push_back(push({edge.callee, 0, return_to({edge.target, frame.members, frame.below})}));
         break;
-      case EdgeKind::finish: end_rule(frame.below); break;
+      case EdgeKind::finish:
+        end_rule(frame.below);
+        break;
       case EdgeKind::member:
         if (const std::uint32_t members = with_member(frame.members, edge.callee); members != 0)
           pending_.push_back(push({edge.target, members, frame.below}));
@@ -101,6 +107,14 @@ void StatePool::follow(StackId stack) {
     }
   }
   if (reads) resting_.push_back(stack);
+}
+
+/// The stack to which a called rule returns. A rule that ends with the call leaves no frame of its own, so that rules which call themselves
+/// at their end, as repetitions, need no deeper stack for longer texts.
+StackId StatePool::return_to(const Frame& frame) {
+  const std::span<const Edge> edges = program_->edges(frame.node);
+  const bool ends = edges.size() == 1 && edges.front().kind == EdgeKind::finish;
+  return ends ? frame.below : push(frame);
 }
 
 void StatePool::end_rule(StackId below) {

@@ -17,8 +17,8 @@ namespace skipstone::grammar {
 using StackId = std::uint32_t;
 using StateId = std::uint32_t;
 
-/// The states of one Program. A stack is a list of frames from its top; equal stacks have equal ids, and so have equal states, which are sets
-/// of stacks. Used by one thread at a time.
+/// The states of one Program. A stack is a list of frames from its top; equal stacks have equal ids, and so have equal states, which are
+/// sets of stacks. Used by one thread at a time.
 class StatePool {
  public:
   static constexpr StackId bottom = 0;  ///< the empty stack: the root has ended
@@ -47,7 +47,7 @@ class StatePool {
 
   std::size_t size() const { return states_.size(); }
   /// Whether a new pool should take its place: it is of more use as a cache than as an archive.
-  bool is_full() const { return states_.size() > 30'000 || frames_.size() > 1'000'000; }
+  bool is_full() const { return states_.size() > 30'000 || frames_.size() > 500'000; }
   /// Begins a call, which may compute as much as one call may.
   void begin_work() { work_ = 0; }
 
@@ -83,6 +83,7 @@ class StatePool {
   /// Follows all edges that read nothing, from the stacks in `pending_`, and makes the state of where bytes are read.
   StateId close();
   void follow(StackId stack);
+  StackId return_to(const Frame& frame);
   void end_rule(StackId below);
   std::uint32_t with_member(std::uint32_t members, std::uint32_t number);
   bool is_complete(std::uint32_t members, RuleId rule) const;

@@ -17,6 +17,7 @@ ExprId Syntax::add(Expr expr) {
 ExprId Syntax::text(std::string bytes) { return add({.kind = ExprKind::text, .text = std::move(bytes)}); }
 ExprId Syntax::chars(CodePoints set) { return set.is_empty() ? nothing() : add({.kind = ExprKind::chars, .chars = std::move(set)}); }
 ExprId Syntax::sequence(std::vector<ExprId> children) {
+  std::erase_if(children, [&](ExprId child) { return exprs_[child].kind == ExprKind::sequence && exprs_[child].children.empty(); });
   return children.size() == 1 ? children.front() : add({.kind = ExprKind::sequence, .children = std::move(children)});
 }
 ExprId Syntax::choice(std::vector<ExprId> children) {

@@ -51,7 +51,8 @@ struct Rule {
   Members members = {};
 };
 
-/// A grammar under construction. Every function that adds an expression throws Error (invalid_argument) where the grammar becomes too large.
+/// A grammar under construction. Every function that adds an expression throws Error (invalid_argument) where the grammar becomes too
+/// large.
 class Syntax {
  public:
   ExprId text(std::string bytes);
@@ -92,6 +93,6 @@ class Syntax {
 };
 
 /// Sizes that no grammar of a person or a program has; larger ones are refused.
-inline constexpr std::size_t most_exprs = 1'000'000;
+inline constexpr std::size_t most_exprs = 200'000;
 
 }  // namespace skipstone::grammar

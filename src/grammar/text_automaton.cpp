@@ -12,7 +12,7 @@
 namespace skipstone::grammar {
 namespace {
 
-constexpr std::size_t most_states = 20'000, most_edges = 200'000, most_nodes = 100'000, most_merging = 300'000;
+constexpr std::size_t most_states = 10'000, most_edges = 100'000, most_nodes = 50'000, most_merging = 300'000;
 
 [[noreturn]] void refuse_size() {
   fail(Code::invalid_argument, "the patterns, lengths or numbers need more than {} states together; use simpler ones", most_states);
@@ -51,8 +51,10 @@ class Nondeterministic {
         for (const ExprId child : expr.children) skips.push_back(add(syntax_.expr(child), next));
         return add_node({{}, 0, skips});
       }
-      case ExprKind::repeat: return add_repeat(expr, next);
-      default: return add_node({expr.chars, next, {}});
+      case ExprKind::repeat:
+        return add_repeat(expr, next);
+      default:
+        return add_node({expr.chars, next, {}});
     }
   }
 

@@ -22,8 +22,10 @@ struct Reader {
 std::span<const Reader> model_readers();
 /// What Skipstone itself writes and reads again: profiles, states of searches, caches; and prompts.
 std::span<const Reader> state_readers();
+/// Grammars, schemas, regular expressions.
+std::span<const Reader> grammar_readers();
 
-/// All of both.
+/// All of them.
 std::vector<Reader> all_readers();
 
 /// Puts `bytes` in the place of the reader's file and reads. True where the file is taken, false where it is refused with a sentence;

@@ -131,7 +131,7 @@ std::span<const Reader> state_readers() {
 
 std::vector<Reader> all_readers() {
   std::vector<Reader> all(model_readers().begin(), model_readers().end());
-  all.insert(all.end(), state_readers().begin(), state_readers().end());
+  for (const auto readers : {state_readers(), grammar_readers()}) all.insert(all.end(), readers.begin(), readers.end());
   return all;
 }
 

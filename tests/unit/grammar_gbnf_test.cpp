@@ -31,15 +31,21 @@ TEST(Gbnf, Utf8IsExact) {
   const auto any = Automaton::make(parse_gbnf("root ::= ."));
   for (const char* const bad : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xF0\x80\x80\x80", "\xC3"})
     EXPECT_FALSE(fits(any, bad)) << bad;
-  for (const char* const good : {"\x7F", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"})
+  for (const char* const good :
+       {"\x7F", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"})
     EXPECT_TRUE(fits(any, good));
 }
 
 TEST(Gbnf, CountsRepetitions) {
-  for (const auto& [grammar, least, most] : {std::tuple{"root ::= \"ab\"{2}", 2, 2}, {"root ::= \"ab\"{2,}", 2, 20}, {"root ::= \"ab\"{1,3}", 1, 3},
-                                             {"root ::= \"ab\"{0,0}", 0, 0}, {"root ::= \"ab\"+", 1, 20}, {"root ::= (\"a\" \"b\")?", 0, 1}}) {
+  for (const auto& [grammar, least, most] : {std::tuple{"root ::= \"ab\"{2}", 2, 2},
+                                             {"root ::= \"ab\"{2,}", 2, 20},
+                                             {"root ::= \"ab\"{1,3}", 1, 3},
+                                             {"root ::= \"ab\"{0,0}", 0, 0},
+                                             {"root ::= \"ab\"+", 1, 20},
+                                             {"root ::= (\"a\" \"b\")?", 0, 1}}) {
     std::string text;
-    for (int count = 0; count <= 8; ++count, text += "ab") EXPECT_EQ(fits_gbnf(grammar, text), count >= least && count <= most) << grammar << count;
+    for (int count = 0; count <= 8; ++count, text += "ab")
+      EXPECT_EQ(fits_gbnf(grammar, text), count >= least && count <= most) << grammar << count;
   }
 }
 
@@ -56,8 +62,10 @@ TEST(Gbnf, NestsAndRecurses) {
 TEST(Gbnf, SaysLineAndColumn) {
   const auto refused = [](const char* grammar) { return refusal([&] { parse_gbnf(grammar); }); };
   EXPECT_EQ(refused("root ::= a |\n  other"), "line 1, column 10: the rule 'a' is not defined");
-  EXPECT_EQ(refused("root ::= \"é\" x | y\nx ::= x \"a\"\ny ::= \"\""), "line 1, column 14: the rule 'x' is left-recursive: it can begin with itself");
-  EXPECT_EQ(refused("root ::= x\nx ::= \"\"? y\ny ::= (\"a\" | x)"), "line 1, column 10: the rule 'x' is left-recursive: it can begin with itself");
+  EXPECT_EQ(refused("root ::= \"é\" x | y\nx ::= x \"a\"\ny ::= \"\""),
+            "line 1, column 14: the rule 'x' is left-recursive: it can begin with itself");
+  EXPECT_EQ(refused("root ::= x\nx ::= \"\"? y\ny ::= (\"a\" | x)"),
+            "line 1, column 10: the rule 'x' is left-recursive: it can begin with itself");
   EXPECT_EQ(refused("root ::= \"a"), "line 1, column 12: a text that is not closed by '\"'");
   EXPECT_EQ(refused("root ::= [a"), "line 1, column 12: a class that is not closed by ']'");
   EXPECT_EQ(refused("root ::= (\"a\""), "line 1, column 14: ')' was expected at the end of a group");
@@ -73,7 +81,8 @@ TEST(Gbnf, SaysLineAndColumn) {
 }
 
 TEST(Gbnf, DropsAlternativesThatNothingFits) {
-  State state = Automaton::make(parse_gbnf("root ::= \"a\" dead | \"ab\" | \"ac\" gone?\ndead ::= \"b\" dead\ngone ::= \"x\" gone"))->start();
+  State state =
+      Automaton::make(parse_gbnf("root ::= \"a\" dead | \"ab\" | \"ac\" gone?\ndead ::= \"b\" dead\ngone ::= \"x\" gone"))->start();
   EXPECT_EQ(state.forced_bytes(10), "a");
   EXPECT_TRUE(state.advance("ac"));
   EXPECT_TRUE(state.accepts());
@@ -81,8 +90,8 @@ TEST(Gbnf, DropsAlternativesThatNothingFits) {
 }
 
 TEST(Gbnf, IsReadAgainAsItIsWritten) {
-  for (const char* const grammar :
-       {"root ::= \"a\"{2,5} ([b-d^\\]\\\\-] | \"e\\n\\\"\" | .)* [^x-z\\n]+ \"é😀\"?", "root ::= (a | b c)+\na ::= \"1\" | \"\"\nb ::= \"2\"\nc ::= (\"3\" a){0,2} \"4\""}) {
+  for (const char* const grammar : {"root ::= \"a\"{2,5} ([b-d^\\]\\\\-] | \"e\\n\\\"\" | .)* [^x-z\\n]+ \"é😀\"?",
+                                    "root ::= (a | b c)+\na ::= \"1\" | \"\"\nb ::= \"2\"\nc ::= (\"3\" a){0,2} \"4\""}) {
     const Syntax syntax = parse_gbnf(grammar);
     const std::string written = to_gbnf(syntax);
     EXPECT_EQ(to_gbnf(parse_gbnf(written)), written);
@@ -103,8 +112,11 @@ TEST(Regex, RefusesWhatTheSubsetDoesNotHave) {
   const auto refused = [](const char* regex) { return refusal([&] { parse_regex(regex); }); };
   EXPECT_EQ(refused("a(?=b)"), "the regular expression 'a(?=b)', position 4: lookarounds and flags are not supported");
   EXPECT_EQ(refused("(a)\\1"), "the regular expression '(a)\\1', position 5: an escape that is not supported");
-  EXPECT_EQ(refused("a^b"), "the regular expression 'a^b', position 2: anchors inside the expression are not supported; ^ may be at its beginning and $ at its end");
-  for (const char* const bad : {"a$b", "(a$)", "*a", "a**", "a{2", "a{3,2}", "[a", "(a", "a)", "\\", "[z-a]", "\\bword", "\\p{L}", "\\u12", "a{9999999}"})
+  EXPECT_EQ(refused("a^b"),
+            "the regular expression 'a^b', position 2: anchors inside the expression are not supported; ^ may be at its beginning and $ at "
+            "its end");
+  for (const char* const bad :
+       {"a$b", "(a$)", "*a", "a**", "a{2", "a{3,2}", "[a", "(a", "a)", "\\", "[z-a]", "\\bword", "\\p{L}", "\\u12", "a{9999999}"})
     EXPECT_NE(refused(bad), "") << bad;
 }
 

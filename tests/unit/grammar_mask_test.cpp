@@ -20,7 +20,8 @@ void expect_mask(TokenMasks& masks, const State& state, const std::vector<std::s
   }
 }
 
-const char* const extraction = R"({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+const char* const extraction =
+    R"({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
   "tags": {"type": "array", "items": {"type": "string", "maxLength": 12}}, "kind": {"enum": ["person", "place", "pet"]}, "when": {"type": "string", "format": "date"},
   "more": {"type": "object", "properties": {"note": {"type": ["string", "null"]}}, "additionalProperties": {"type": "number"}}}, "required": ["name", "age", "kind"]})";
 

@@ -18,7 +18,8 @@ std::string refused(const char* schema) {
 }
 
 TEST(Schema, Types) {
-  expect("{}", {"1", "null", "{\"a\" : [1, 2, {}]}", "\" \\u00e9\\n\"", " true\n"}, {"", "tru", "{\"a\"}", "[1,]", "01", "\"\n\"", "\"\\ud800\""});
+  expect("{}", {"1", "null", "{\"a\" : [1, 2, {}]}", "\" \\u00e9\\n\"", " true\n"},
+         {"", "tru", "{\"a\"}", "[1,]", "01", "\"\n\"", "\"\\ud800\""});
   expect(R"({"type": "integer"})", {"1", "-0", "1.0", "12345678901234567890"}, {"1.5", "\"1\"", "1.", "1e2"});
   expect(R"({"type": ["null", "boolean"]})", {"null", "true", "false"}, {"0", "\"\""});
   expect(R"({"type": "number"})", {"1e5", "-1.5E-3", "0"}, {"-", "1e", ".5"});
@@ -27,8 +28,10 @@ TEST(Schema, Types) {
 
 TEST(Schema, Numbers) {
   expect(R"({"type": "number", "minimum": 1.1})", {"1.1", "2", "1.10", "1.11", "100"}, {"1.0999", "1", "-2", "0"});
-  expect(R"({"type": "integer", "minimum": -12, "exclusiveMaximum": 345})", {"-12", "-1", "0", "344", "99"}, {"-13", "345", "400", "1000", "-100"});
-  expect(R"({"type": "number", "exclusiveMinimum": -0.5, "maximum": 0.25})", {"-0.49", "0", "-0", "0.25", "0.250"}, {"-0.5", "0.26", "-1", "1"});
+  expect(R"({"type": "integer", "minimum": -12, "exclusiveMaximum": 345})", {"-12", "-1", "0", "344", "99"},
+         {"-13", "345", "400", "1000", "-100"});
+  expect(R"({"type": "number", "exclusiveMinimum": -0.5, "maximum": 0.25})", {"-0.49", "0", "-0", "0.25", "0.250"},
+         {"-0.5", "0.26", "-1", "1"});
   expect(R"({"type": "number", "multipleOf": 0.25})", {"0", "1", "1.5", "-2.75", "3.250"}, {"0.1", "1.251", "2.2"});
   expect(R"({"type": "integer", "multipleOf": 7, "minimum": 10})", {"14", "70", "700"}, {"7", "15", "0"});
   expect(R"({"const": 2.50})", {"2.5", "2.500"}, {"2", "2.51", "-2.5"});
@@ -37,42 +40,51 @@ TEST(Schema, Numbers) {
 }
 
 TEST(Schema, Strings) {
-  expect(R"({"type": "string", "minLength": 2, "maxLength": 3})", {"\"ab\"", "\"é😀\"", "\"\\u00e9\\n\"", "\"\\ud83d\\ude00a\""}, {"\"a\"", "\"abcd\"", "\"😀\""});
+  expect(R"({"type": "string", "minLength": 2, "maxLength": 3})", {"\"ab\"", "\"é😀\"", "\"\\u00e9\\n\"", "\"\\ud83d\\ude00a\""},
+         {"\"a\"", "\"abcd\"", "\"😀\""});
   expect(R"({"type": "string", "pattern": "^a+\"$"})", {"\"a\\\"\"", "\"\\u0061a\\u0022\""}, {"\"aa\"", "\"ba\\\"\""});
   expect(R"({"type": "string", "pattern": "b", "maxLength": 3})", {"\"b\"", "\"abc\""}, {"\"abca\"", "\"a\""});
-  expect(R"({"type": "string", "format": "date"})", {"\"2024-02-29\"", "\"1999-12-31\""}, {"\"2023-02-29\"", "\"2024-13-01\"", "\"24-01-01\""});
+  expect(R"({"type": "string", "format": "date"})", {"\"2024-02-29\"", "\"1999-12-31\""},
+         {"\"2023-02-29\"", "\"2024-13-01\"", "\"24-01-01\""});
   expect(R"({"type": "string", "format": "ipv4"})", {"\"127.0.0.1\""}, {"\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""});
   EXPECT_EQ(refused(R"({"properties": {"a/b": {"format": "color"}}})"),
             "#/properties/a~1b/format: this format is not enforced (skipstone grammar --keywords lists those that are)");
 }
 
 TEST(Schema, Objects) {
-  expect(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["b"], "additionalProperties": false})",
-         {R"({"b":"x"})", R"({ "b" : "x", "a" : 1 })", R"({"a":1,"b":""})", R"({"\u0061":1,"b":""})"},
-         {R"({})", R"({"a":1})", R"({"b":"x","b":"y"})", R"({"b":"x","c":1})", R"({"b":1})", R"({"b":"x",})"});
-  expect(R"({"type": "object", "properties": {"a": {"type": "integer"}}, "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": {"type": "null"}})",
-         {R"({"x1":true,"other":null,"a":5})", "{}"}, {R"({"x1":null})", R"({"other":true})", R"({"a":null})"});
-  expect(R"({"type": "object", "propertyNames": {"maxLength": 2}, "minProperties": 1, "maxProperties": 2})", {R"({"a":1})", R"({"a":1,"bb":2})"},
-         {"{}", R"({"abc":1})", R"({"a":1,"b":2,"c":3})"});
+  expect(
+      R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["b"], "additionalProperties": false})",
+      {R"({"b":"x"})", R"({ "b" : "x", "a" : 1 })", R"({"a":1,"b":""})", R"({"\u0061":1,"b":""})"},
+      {R"({})", R"({"a":1})", R"({"b":"x","b":"y"})", R"({"b":"x","c":1})", R"({"b":1})", R"({"b":"x",})"});
+  expect(
+      R"({"type": "object", "properties": {"a": {"type": "integer"}}, "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": {"type": "null"}})",
+      {R"({"x1":true,"other":null,"a":5})", "{}"}, {R"({"x1":null})", R"({"other":true})", R"({"a":null})"});
+  expect(R"({"type": "object", "propertyNames": {"maxLength": 2}, "minProperties": 1, "maxProperties": 2})",
+         {R"({"a":1})", R"({"a":1,"bb":2})"}, {"{}", R"({"abc":1})", R"({"a":1,"b":2,"c":3})"});
 }
 
 TEST(Schema, Arrays) {
-  expect(R"({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3})", {"[1]", "[1,2,3]", "[ 1 , 2 ]"}, {"[]", "[1,2,3,4]", "[\"a\"]"});
+  expect(R"({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3})", {"[1]", "[1,2,3]", "[ 1 , 2 ]"},
+         {"[]", "[1,2,3,4]", "[\"a\"]"});
   expect(R"({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": false})", {"[]", "[1]", "[1,\"a\"]"},
          {"[\"a\"]", "[1,2]", "[1,\"a\",null]"});
-  expect(R"({"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "null"}, "minItems": 2})", {"[1,null]", "[1,null,null]"}, {"[1]", "[1,2]"});
+  expect(R"({"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "null"}, "minItems": 2})",
+         {"[1,null]", "[1,null,null]"}, {"[1]", "[1,2]"});
   expect(R"({"type": "array", "contains": {"const": 5}, "items": {"type": "integer"}})", {"[5]", "[1,5,2]"}, {"[]", "[1,2]", "[5,\"a\"]"});
 }
 
 TEST(Schema, Combinations) {
-  expect(R"({"allOf": [{"properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"a": {"minimum": 3}}}]})", {R"({"a":3})", "1"},
-         {R"({"a":2})", "{}", R"({"a":"x"})"});
+  expect(R"({"allOf": [{"properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"a": {"minimum": 3}}}]})",
+         {R"({"a":3})", "1"}, {R"({"a":2})", "{}", R"({"a":"x"})"});
   expect(R"({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 1}]})", {"1", "\"a\""}, {"\"ab\"", "null"});
   expect(R"({"oneOf": [{"properties": {"kind": {"const": "a"}, "n": {"type": "integer"}}, "required": ["kind"]},
                        {"properties": {"kind": {"const": "b"}, "n": {"type": "string"}}, "required": ["kind"]}], "type": "object"})",
          {R"({"kind":"a","n":1})", R"({"n":"x","kind":"b"})"}, {R"({"kind":"a","n":"x"})", R"({"n":1})"});
-  EXPECT_NE(refused(R"({"oneOf": [{"type": "integer"}, {"minimum": 2}]})").find("#/oneOf: a value may fit both of the alternatives 0 and 1"), std::string::npos);
-  expect(R"({"enum": [1, "a", null, [1], {"x": true}], "type": ["integer", "string", "array", "object"]})", {"1", "1.0", "\"a\"", "[ 1 ]", "{\"x\":true}"}, {"null", "2", "[]"});
+  EXPECT_NE(
+      refused(R"({"oneOf": [{"type": "integer"}, {"minimum": 2}]})").find("#/oneOf: a value may fit both of the alternatives 0 and 1"),
+      std::string::npos);
+  expect(R"({"enum": [1, "a", null, [1], {"x": true}], "type": ["integer", "string", "array", "object"]})",
+         {"1", "1.0", "\"a\"", "[ 1 ]", "{\"x\":true}"}, {"null", "2", "[]"});
   expect(R"({"type": ["string", "null"], "enum": ["a", null]})", {"\"a\"", "null"}, {"\"b\""});
 }
 
@@ -82,10 +94,12 @@ TEST(Schema, Dependencies) {
 }
 
 TEST(Schema, References) {
-  expect(R"({"$defs": {"node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}, "required": ["next"], "additionalProperties": false}}, "$ref": "#/$defs/node"})",
-         {R"({"next":{"next":null}})"}, {R"({"next":{}})", R"({"next":1})"});
-  expect(R"({"$id": "https://example.com/a/root.json", "$defs": {"x": {"$anchor": "here", "type": "integer"}, "y": {"$id": "y.json", "type": "null"}}, "anyOf": [{"$ref": "#here"}, {"$ref": "y.json"}]})",
-         {"1", "null"}, {"\"a\""});
+  expect(
+      R"({"$defs": {"node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}, "required": ["next"], "additionalProperties": false}}, "$ref": "#/$defs/node"})",
+      {R"({"next":{"next":null}})"}, {R"({"next":{}})", R"({"next":1})"});
+  expect(
+      R"({"$id": "https://example.com/a/root.json", "$defs": {"x": {"$anchor": "here", "type": "integer"}, "y": {"$id": "y.json", "type": "null"}}, "anyOf": [{"$ref": "#here"}, {"$ref": "y.json"}]})",
+      {"1", "null"}, {"\"a\""});
   EXPECT_EQ(refused(R"({"$ref": "#/$defs/none"})"), "#: $ref '#/$defs/none' refers to nothing");
   EXPECT_EQ(refused(R"({"$ref": "other.json"})"), "#: $ref 'other.json' refers to another document, and only this one is read");
   EXPECT_EQ(refused(R"({"anyOf": [{"$ref": "#"}]})"), "#: this schema refers to itself for the same value, so that its meaning has no end");
@@ -98,21 +112,23 @@ TEST(Schema, RefusesWhatIsNotEnforcedAndWhatNothingFits) {
     EXPECT_NE(refused(("{\"" + std::string(keyword) + "\": {}}").c_str()).find(keyword), std::string::npos) << keyword;
   EXPECT_NE(refused(R"({"uniqueItems": true})"), "");
   for (const char* const none :
-       {"false", R"({"type": "integer", "minimum": 5, "maximum": 4})", R"({"type": "string", "minLength": 3, "maxLength": 2})", R"({"enum": []})",
-        R"({"type": "object", "properties": {"a": false}, "required": ["a"]})", R"({"type": "integer", "const": "a"})",
+       {"false", R"({"type": "integer", "minimum": 5, "maximum": 4})", R"({"type": "string", "minLength": 3, "maxLength": 2})",
+        R"({"enum": []})", R"({"type": "object", "properties": {"a": false}, "required": ["a"]})", R"({"type": "integer", "const": "a"})",
         R"({"type": "object", "required": ["a"], "additionalProperties": false})", R"({"type": "array", "items": false, "minItems": 1})",
         R"({"$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}}, "$ref": "#/$defs/n"})",
         R"({"allOf": [{"type": "integer"}, {"type": "string"}]})", R"({"type": "string", "pattern": "^a$", "minLength": 2})"}) {
     EXPECT_EQ(refused(none), "nothing fits: no finite text fits the grammar's root") << none;
   }
-  for (const char* const wrong : {"{", "1", "\"a\"", R"({"type": "text"})", R"({"minLength": -1})", R"({"minItems": 1.5})", R"({"required": "a"})", R"({"anyOf": []})",
-                                  R"({"properties": []})", R"({"pattern": "("})", R"({"items": [{}]})", R"({"multipleOf": 0})", R"({"properties": {"a": 1}})"}) {
+  for (const char* const wrong : {"{", "1", "\"a\"", R"({"type": "text"})", R"({"minLength": -1})", R"({"minItems": 1.5})",
+                                  R"({"required": "a"})", R"({"anyOf": []})", R"({"properties": []})", R"({"pattern": "("})",
+                                  R"({"items": [{}]})", R"({"multipleOf": 0})", R"({"properties": {"a": 1}})"}) {
     EXPECT_NE(refused(wrong), "") << wrong;
   }
 }
 
 TEST(Schema, IsWrittenInOneWay) {
-  const char* const schema = R"({"type": "object", "properties": {"zeta": {"type": "integer"}, "alpha": {"enum": ["x", "y"]}, "list": {"type": "array", "items": {"type": "boolean"}}},
+  const char* const schema =
+      R"({"type": "object", "properties": {"zeta": {"type": "integer"}, "alpha": {"enum": ["x", "y"]}, "list": {"type": "array", "items": {"type": "boolean"}}},
     "required": ["zeta", "list"], "additionalProperties": false})";
   const auto automaton = Automaton::make(schema::parse_schema(schema, Form::writing));
   EXPECT_EQ(automaton->start().forced_bytes(100), "{\"zeta\": ");
@@ -126,15 +142,18 @@ TEST(Schema, IsWrittenInOneWay) {
 }
 
 TEST(Schema, GrammarAsGbnfIsReadAgain) {
-  for (const char* const schema :
-       {R"({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 120}, "b": {"type": "string", "pattern": "^[^\"\\\\]{2,4}$"}}, "additionalProperties": {"type": "null"}})",
-        R"({"type": "array", "items": {"type": ["number", "string", "null"]}, "maxItems": 4})", "{}", R"({"type": "string", "format": "date-time"})"}) {
+  for (
+      const char* const schema :
+      {R"({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 120}, "b": {"type": "string", "pattern": "^[^\"\\\\]{2,4}$"}}, "additionalProperties": {"type": "null"}})",
+       R"({"type": "array", "items": {"type": ["number", "string", "null"]}, "maxItems": 4})", "{}",
+       R"({"type": "string", "format": "date-time"})"}) {
     const Syntax syntax = schema::parse_schema(schema, Form::writing);
     const std::string written = to_gbnf(syntax);
     const auto again = Automaton::make(parse_gbnf(written));
     EXPECT_EQ(to_gbnf(again->syntax()), written);
     const auto first = Automaton::make(schema::parse_schema(schema, Form::writing));
-    for (const char* const text : {R"({"a": 120, "b": "xyz", "c": null})", R"({"a": 121})", "[1.5, \"a\", null]", "[1, 2, 3, 4, 5]", "\"2024-05-06T07:08:09Z\"", "{}", "null"})
+    for (const char* const text : {R"({"a": 120, "b": "xyz", "c": null})", R"({"a": 121})", "[1.5, \"a\", null]", "[1, 2, 3, 4, 5]",
+                                   "\"2024-05-06T07:08:09Z\"", "{}", "null"})
       EXPECT_EQ(fits(first, text), fits(again, text)) << schema << text;
   }
 }

@@ -34,8 +34,13 @@ double median(std::vector<double> values) {
 std::string wide_schema(int fields) {
   std::string properties, required;
   for (int i = 0; i < fields; ++i) {
-    const char* const types[] = {R"({"type": "string"})", R"({"type": "integer", "minimum": 0})", R"({"type": ["number", "null"]})", R"({"enum": ["red", "green", "blue"]})",
-                                 R"({"type": "array", "items": {"type": "string"}})", R"({"type": "string", "format": "date"})", R"({"type": "boolean"})"};
+    const char* const types[] = {R"({"type": "string"})",
+                                 R"({"type": "integer", "minimum": 0})",
+                                 R"({"type": ["number", "null"]})",
+                                 R"({"enum": ["red", "green", "blue"]})",
+                                 R"({"type": "array", "items": {"type": "string"}})",
+                                 R"({"type": "string", "format": "date"})",
+                                 R"({"type": "boolean"})"};
     properties += fmt::format("{}\"field_{}\": {}", i > 0 ? ", " : "", i, types[i % 7]);
     if (i % 3 != 2) required += fmt::format("{}\"field_{}\"", required.empty() ? "" : ", ", i);
   }
@@ -70,8 +75,9 @@ TEST(Speed, OfMasks) {
     ASSERT_TRUE(state.accepts());
   }
   const double slowest = *std::ranges::max_element(all);
-  fmt::print("152,000 tokens sorted: {:.1f} ms; masks of a first text: median {:.1f} us, slowest {:.2f} ms; of a second text: median {:.2f} us\n", sorting / 1000,
-             median(all), slowest / 1000, median(warm));
+  fmt::print(
+      "152,000 tokens sorted: {:.1f} ms; masks of a first text: median {:.1f} us, slowest {:.2f} ms; of a second text: median {:.2f} us\n",
+      sorting / 1000, median(all), slowest / 1000, median(warm));
   EXPECT_LT(median(all), 100 * slack);
   EXPECT_LT(median(warm), 100);
   EXPECT_LT(slowest, 10'000 * slack);

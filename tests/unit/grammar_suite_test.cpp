@@ -1,5 +1,5 @@
-// The JSON Schema Test Suite, draft 2020-12 (https://github.com/json-schema-org/JSON-Schema-Test-Suite): of the schemas that are accepted, every
-// valid instance fits and no other one does, however it is written. tools/test fetches the suite; without it the tests are skipped.
+// The JSON Schema Test Suite, draft 2020-12 (https://github.com/json-schema-org/JSON-Schema-Test-Suite): of the schemas that are accepted,
+// every valid instance fits and no other one does, however it is written. tools/test fetches the suite; without it the tests are skipped.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -66,7 +66,9 @@ Tally run_file(const filesystem::path& file) {
       // With an exponent, numbers are known where nothing limits them; JavaScript writes one from 1e21 on.
       if (const std::string fractions = test["data"].dump(); fractions.find("e+") == std::string::npos) texts.push_back(fractions);
       for (const std::string& text : texts)
-        EXPECT_EQ(fits(automaton, text), test["valid"].get<bool>()) << name << ", " << test["description"] << "\n" << group["schema"].dump() << "\n" << text;
+        EXPECT_EQ(fits(automaton, text), test["valid"].get<bool>()) << name << ", " << test["description"] << "\n"
+                                                                    << group["schema"].dump() << "\n"
+                                                                    << text;
     }
   }
   return tally;
@@ -76,7 +78,8 @@ Tally run_file(const filesystem::path& file) {
 Tally run_folder(const filesystem::path& folder, const std::function<bool(const std::string&)>& takes) {
   std::map<std::string, Tally> by_file;
   for (const auto& entry : filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json" && takes(entry.path().stem().string())) by_file[entry.path().stem().string()] = run_file(entry.path());
+    if (entry.path().extension() == ".json" && takes(entry.path().stem().string()))
+      by_file[entry.path().stem().string()] = run_file(entry.path());
   }
   Tally all;
   for (const auto& [name, tally] : by_file) {
@@ -100,7 +103,8 @@ TEST(SchemaSuite, AcceptedSchemasMeanWhatTheySay) {
 TEST(SchemaSuite, FormatsMeanWhatTheySay) {
   if (!filesystem::exists(suite())) GTEST_SKIP() << "no JSON Schema Test Suite in " << suite() << " (tools/test fetches it)";
   const std::set<std::string> enforced{"date", "date-time", "email", "ipv4", "ipv6", "time", "uuid"};
-  const Tally all = run_folder(filesystem::path(suite()) / "optional" / "format", [&](const std::string& name) { return enforced.contains(name); });
+  const Tally all =
+      run_folder(filesystem::path(suite()) / "optional" / "format", [&](const std::string& name) { return enforced.contains(name); });
   EXPECT_EQ(all.accepted, 7);
   EXPECT_GE(all.instances, 150);
 }

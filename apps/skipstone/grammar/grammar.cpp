@@ -1,4 +1,6 @@
 // skipstone grammar: what a schema becomes, which keywords are enforced, and whether a text fits.
+#include "skipstone/grammar.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +36,8 @@ skipstone::Grammar make_grammar(const GrammarCommand& options, bool any_form) {
 std::string place_of(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const std::size_t line_begin = before.rfind('\n') + 1;  // 0 where there is none
-  const auto characters = std::ranges::count_if(before.substr(line_begin), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  const auto characters =
+      std::ranges::count_if(before.substr(line_begin), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
   return fmt::format("byte {}, line {}, column {}", offset + 1, std::ranges::count(before, '\n') + 1, characters + 1);
 }
 
@@ -61,7 +64,9 @@ ExitCode match(const GrammarCommand& options) {
   const std::string text = read_text(options.text, "the text");
   std::string reason = mismatch(grammar, text);
   // Editors and `echo` end a file with a line end.
-  if (!reason.empty() && !options.grammar.is_json() && text.ends_with('\n') && mismatch(grammar, std::string_view(text).substr(0, text.size() - 1)).empty()) reason = "";
+  if (!reason.empty() && !options.grammar.is_json() && text.ends_with('\n') &&
+      mismatch(grammar, std::string_view(text).substr(0, text.size() - 1)).empty())
+    reason = "";
   if (reason.empty() && options.grammar.is_json()) reason = repeated_name(text);
   Output(false).write(reason.empty() ? "the text fits\n" : reason + "\n");
   return reason.empty() ? ExitCode::ok : ExitCode::failure;
@@ -71,8 +76,8 @@ void print_keywords() {
   std::string table;
   const auto all = skipstone::SortedJson::parse(skipstone::grammar_keywords());
   for (const auto& keyword : all) {
-    const std::string line =
-        fmt::format("{:<21} {:<10} {}", keyword["name"].get<std::string>(), keyword["treatment"].get<std::string>(), keyword["note"].get<std::string>());
+    const std::string line = fmt::format("{:<21} {:<10} {}", keyword["name"].get<std::string>(), keyword["treatment"].get<std::string>(),
+                                         keyword["note"].get<std::string>());
     table += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   Output(false).write(table + "Every other keyword is refused.\n");
@@ -95,7 +100,10 @@ void add_grammar(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<GrammarCommand>();
   add_grammar_options(*command, options->grammar);
   options->match_option =
-      command->add_option("--match", options->text, "Say whether the text of a file fits: exit code 0, or 1 and where it stops fitting; -: standard input")->type_name("FILE");
+      command
+          ->add_option("--match", options->text,
+                       "Say whether the text of a file fits: exit code 0, or 1 and where it stops fitting; -: standard input")
+          ->type_name("FILE");
   command->add_flag("--keywords", options->keywords, "List what is done with each keyword of JSON Schema");
   command->footer(std::string("Examples:\n"
                               "  skipstone grammar --json-schema '{\"type\": \"integer\", \"minimum\": 1}'\n"

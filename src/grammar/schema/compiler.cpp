@@ -44,11 +44,7 @@ ExprId Compiler::shape(const Shape& shape, const std::string& name) {
   if (has(object_type)) alternatives.push_back(object(shape, name));
   if (has(array_type)) alternatives.push_back(shape.contained.empty() ? array(shape, name) : array_with(shape, name));
   if (has(string_type)) alternatives.push_back(string(shape));
-  if (has(number_type)) {
-    NumberLimits limits = shape.numbers;
-    limits.for_writing = form_ == Form::writing;
-    alternatives.push_back(json_.number(limits));
-  }
+  if (has(number_type)) alternatives.push_back(json_.number(shape.numbers));
   if (has(boolean_type)) alternatives.push_back(syntax_.choice({syntax_.text("true"), syntax_.text("false")}));
   if (has(null_type)) alternatives.push_back(syntax_.text("null"));
   return syntax_.choice(std::move(alternatives));
@@ -72,9 +68,12 @@ ExprId Compiler::item(const Shape& shape, std::size_t index, const std::string& 
 ExprId Compiler::array(const Shape& shape, const std::string& name) {
   const std::uint32_t least = shape.items.least, most = shape.items.most;
   const std::size_t prefix = std::max<std::size_t>(shapes_.prefix(shape), 1);
-  if (prefix > most_prefix) fail(Code::unsupported, "{}: prefixItems has more than {} schemas", document_.pointer(*shape.arrays.front()), most_prefix);
+  if (prefix > most_prefix)
+    fail(Code::unsupported, "{}: prefixItems has more than {} schemas", document_.pointer(*shape.arrays.front()), most_prefix);
   // From the back: the items after those that have a place of their own, then each of these with what may follow it.
-  const auto left = [&](std::uint32_t count) { return count == unbounded ? unbounded : count - std::min<std::uint32_t>(count, static_cast<std::uint32_t>(prefix)); };
+  const auto left = [&](std::uint32_t count) {
+    return count == unbounded ? unbounded : count - std::min<std::uint32_t>(count, static_cast<std::uint32_t>(prefix));
+  };
   ExprId inner = syntax_.repeat(syntax_.sequence({json_.comma(), item(shape, prefix, name)}), left(least), left(most));
   for (std::size_t i = prefix; i-- > 0;) {
     std::vector<ExprId> parts;

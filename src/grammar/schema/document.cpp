@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{512} << 10;
 
 /// Keywords whose value is a schema, or an object or array of schemas.
-constexpr std::array schema_keywords = {"additionalProperties", "contains", "else", "if",      "items", "not", "propertyNames", "then",
-                                        "unevaluatedItems", "unevaluatedProperties"};
+constexpr std::array schema_keywords = {
+    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"};
 constexpr std::array list_keywords = {"allOf", "anyOf", "oneOf", "prefixItems"};
 constexpr std::array map_keywords = {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"};
 

@@ -21,8 +21,8 @@ std::string leap_times() {
   std::string regex = "23:59:60(\\.\\d+)?[Zz]";
   for (int ahead = 0; ahead < minutes_of_day; ahead += quarter) {
     const int minute = (ahead + minutes_of_day - 1) % minutes_of_day, back = (minutes_of_day - ahead) % minutes_of_day;
-    regex += fmt::format("|{:02}:{:02}:60(\\.\\d+)?(\\+{:02}:{:02}|-{:02}:{:02})", minute / 60, minute % 60, ahead / 60, ahead % 60, back / 60,
-                         back % 60);
+    regex += fmt::format("|{:02}:{:02}:60(\\.\\d+)?(\\+{:02}:{:02}|-{:02}:{:02})", minute / 60, minute % 60, ahead / 60, ahead % 60,
+                         back / 60, back % 60);
   }
   return regex;
 }
@@ -60,8 +60,12 @@ TextAutomaton whole(const std::string& regex) { return TextAutomaton::of_pattern
 
 std::map<std::string, TextAutomaton> all_texts() {
   const std::string any_time = hour_minute + ":[0-5]\\d(\\.\\d+)?([Zz]|[+-]" + hour_minute + ")|" + leap_times();
-  return {{"date", whole(date)},   {"date-time", whole(date + "[Tt](" + any_time + ")")}, {"email", whole(email())}, {"ipv4", whole(ipv4)},
-          {"ipv6", whole(ipv6())}, {"time", whole(any_time)},
+  return {{"date", whole(date)},
+          {"date-time", whole(date + "[Tt](" + any_time + ")")},
+          {"email", whole(email())},
+          {"ipv4", whole(ipv4)},
+          {"ipv6", whole(ipv6())},
+          {"time", whole(any_time)},
           {"uuid", whole("[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")}};
 }
 

@@ -78,7 +78,8 @@ class MembersInOrder {
     const std::uint32_t needed = count >= shape_.members.least ? 0 : shape_.members.least - count;
     if (others_.empty() || count >= shape_.members.most) return needed == 0 ? syntax_.empty() : syntax_.nothing();
     if (needed > 1) {
-      fail(Code::unsupported, "minProperties: is enforced where at most one name that the schema does not have is needed, and {} are", needed);
+      fail(Code::unsupported, "minProperties: is enforced where at most one name that the schema does not have is needed, and {} are",
+           needed);
     }
     const ExprId other = syntax_.choice(others_);
     const std::uint32_t room = shape_.members.most == unbounded ? unbounded : shape_.members.most - count;
@@ -123,9 +124,8 @@ std::vector<Compiler::OtherMembers> Compiler::other_members(const Shape& shape, 
     for (const auto& [pattern, schema] : found->items()) add_once(patterns, pattern);
   }
   if (patterns.size() > most_patterns)
-    fail(Code::unsupported, "{}: patternProperties with more than {} patterns together", document_.pointer(*shape.objects.front()), most_patterns);
-  std::vector<TextAutomaton> automata;
-  for (const std::string& pattern : patterns) automata.push_back(TextAutomaton::of_pattern(pattern));
+    fail(Code::unsupported, "{}: patternProperties with more than {} patterns together", document_.pointer(*shape.objects.front()),
+         most_patterns);
   std::optional<TextAutomaton> free;  // the names that the schema does not have; made where they are needed
   std::vector<OtherMembers> all;
   for (unsigned matching = 0; matching < 1U << patterns.size(); ++matching) {
@@ -148,14 +148,14 @@ std::vector<Compiler::OtherMembers> Compiler::other_members(const Shape& shape, 
     }
     TextAutomaton names = *free;
     for (std::size_t i = 0; i < patterns.size() && !names.is_empty(); ++i)
-      names = (matching >> i & 1U) != 0 ? names & automata[i] : names - automata[i];
+      names = shapes_.counted((matching >> i & 1U) != 0 ? names & shapes_.pattern(patterns[i]) : names - shapes_.pattern(patterns[i]));
     if (!names.is_empty()) all.push_back({std::move(names), std::move(schemas)});
   }
   return all;
 }
 
-/// Whether a model may write members whose names the schema does not have: where a schema is given for them, where the object has no others,
-/// and where there would be too few.
+/// Whether a model may write members whose names the schema does not have: where a schema is given for them, where the object has no
+/// others, and where there would be too few.
 bool Compiler::writes_others(const Shape& shape, const std::vector<std::string>& declared, const OtherMembers& others) const {
   return !others.schemas.empty() || declared.empty() || shape.members.least > shape.required.size();
 }
@@ -196,7 +196,8 @@ ExprId Compiler::object_in_any_order(const Shape& shape, const std::string& name
     members.push_back(member(shape, names[i], {syntax_.member(i)}));
     if (shape.requires_member(names[i])) limits.required.push_back(i);
   }
-  for (const OtherMembers& others : other_members(shape, names)) members.push_back(other_member(others, {syntax_.member(undeclared_member)}));
+  for (const OtherMembers& others : other_members(shape, names))
+    members.push_back(other_member(others, {syntax_.member(undeclared_member)}));
   return json_.object_in_any_order(name, members, limits);
 }
 

@@ -10,7 +10,9 @@
 namespace skipstone::grammar::schema {
 namespace {
 
-constexpr std::size_t most_shapes = 256;
+constexpr std::size_t most_shapes = 256, most_exclusive = 100;
+constexpr std::size_t most_applied = 200'000;  ///< schemas that are read, each as often as it is referred to
+constexpr std::size_t most_work = 300'000;     ///< states of automata
 constexpr int deepest_comparison = 4;
 
 /// Ends an entry of a set with the scope.
@@ -19,7 +21,8 @@ class Entered {
   Entered(std::set<const SortedJson*>& open, const SortedJson& schema, const Document& document) : open_(open), schema_(schema) {
     if (open.size() > 400) fail(Code::unsupported, "{}: its references nest deeper than 400 levels", document.pointer(schema));
     if (!open.insert(&schema).second)
-      fail(Code::invalid_argument, "{}: this schema refers to itself for the same value, so that its meaning has no end", document.pointer(schema));
+      fail(Code::invalid_argument, "{}: this schema refers to itself for the same value, so that its meaning has no end",
+           document.pointer(schema));
   }
   ~Entered() { open_.erase(&schema_); }
   Entered(const Entered&) = delete;
@@ -39,12 +42,18 @@ const SortedJson* find(const SortedJson& schema, const char* key) {
 
 Type type_of(const SortedJson& value) {
   switch (value.type()) {
-    case SortedJson::value_t::null: return null_type;
-    case SortedJson::value_t::boolean: return boolean_type;
-    case SortedJson::value_t::string: return string_type;
-    case SortedJson::value_t::array: return array_type;
-    case SortedJson::value_t::object: return object_type;
-    default: return number_type;
+    case SortedJson::value_t::null:
+      return null_type;
+    case SortedJson::value_t::boolean:
+      return boolean_type;
+    case SortedJson::value_t::string:
+      return string_type;
+    case SortedJson::value_t::array:
+      return array_type;
+    case SortedJson::value_t::object:
+      return object_type;
+    default:
+      return number_type;
   }
 }
 
@@ -58,7 +67,7 @@ std::vector<Shape> Shapes::of(const Conjunction& schemas) const {
     if (shape.lengths.is_empty()) shape.types &= ~static_cast<unsigned>(string_type);
     if (shape.items.is_empty()) shape.types &= ~static_cast<unsigned>(array_type);
     if (shape.members.is_empty() || shape.required.size() > shape.members.most) shape.types &= ~static_cast<unsigned>(object_type);
-    if (shape.values) std::erase_if(*shape.values, [&](const SortedJson* value) { return !fits(*value, shape); });
+    if (shape.values) std::erase_if(*shape.values, [test = fitting(shape)](const SortedJson* value) { return !test(*value); });
   }
   std::erase_if(shapes, [](const Shape& shape) { return shape.types == 0 || (shape.values && shape.values->empty()); });
   return shapes;
@@ -69,8 +78,12 @@ void Shapes::apply(const SortedJson& schema, std::vector<Shape>& shapes) const {
     if (!schema.get<bool>()) shapes.clear();
     return;
   }
-  if (!schema.is_object()) fail(Code::invalid_argument, "{}: a schema was expected, which is an object or a boolean", document_.pointer(schema));
+  if (!schema.is_object())
+    fail(Code::invalid_argument, "{}: a schema was expected, which is an object or a boolean", document_.pointer(schema));
   const Entered entered(open_, schema, document_);
+  applied_ += shapes.size() + 1;
+  if (applied_ > most_applied)
+    fail(Code::unsupported, "{}: the schema's references and alternatives make too many combinations", document_.pointer(schema));
   if (shapes.empty()) {  // its keywords are checked all the same
     Shape unused;
     add_keywords(document_, schema, unused, form_);
@@ -111,8 +124,8 @@ void Shapes::apply_any(const SortedJson& schemas, std::vector<Shape>& shapes, bo
   shapes = std::move(all);
 }
 
-/// What holds where an object has the member `key`: `dependency` is a schema, or names that it must have then too. Either it does not have the
-/// member, or both.
+/// What holds where an object has the member `key`: `dependency` is a schema, or names that it must have then too. Either it does not have
+/// the member, or both.
 void Shapes::apply_dependency(const std::string& key, const SortedJson& dependency, std::vector<Shape>& shapes) const {
   std::vector<Shape> with = shapes;
   for (Shape& shape : shapes) shape.forbidden.insert(key);
@@ -135,21 +148,23 @@ void Shapes::refuse_many(const SortedJson& schemas, const std::vector<Shape>& sh
 }
 
 void Shapes::require_disjoint(const SortedJson& schemas, const std::vector<std::vector<Shape>>& alternatives) const {
+  if (alternatives.size() > most_exclusive)
+    fail(Code::unsupported, "{}: has more than {} alternatives", document_.pointer(schemas), most_exclusive);
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (are_disjoint(alternatives[j], alternatives[i], 0)) continue;
       const std::string place = document_.pointer(schemas);
-      fail_about(place, Code::unsupported,
-                 "{}: a value may fit both of the alternatives {} and {}, and oneOf is enforced where they exclude each other (anyOf allows both)", place,
-                 j, i);
+      fail_about(
+          place, Code::unsupported,
+          "{}: a value may fit both of the alternatives {} and {}, and oneOf is enforced where they exclude each other (anyOf allows both)",
+          place, j, i);
     }
   }
 }
 
 bool Shapes::are_disjoint(const std::vector<Shape>& a, const std::vector<Shape>& b, int depth) const {
-  return std::ranges::all_of(a, [&](const Shape& left) {
-    return std::ranges::all_of(b, [&](const Shape& right) { return is_disjoint(left, right, depth); });
-  });
+  return std::ranges::all_of(
+      a, [&](const Shape& left) { return std::ranges::all_of(b, [&](const Shape& right) { return is_disjoint(left, right, depth); }); });
 }
 
 bool Shapes::is_disjoint(const Shape& a, const Shape& b, int depth) const {
@@ -159,10 +174,12 @@ bool Shapes::is_disjoint(const Shape& a, const Shape& b, int depth) const {
   if (a.values || b.values) {
     const Shape& listed = a.values ? a : b;
     const Shape& other = a.values ? b : a;
+    const Test fits_listed = fitting(listed), fits_other = fitting(other);
     const bool known = std::ranges::all_of(*listed.values, [](const SortedJson* value) { return !value->is_structured(); });
     return known && std::ranges::none_of(*listed.values, [&](const SortedJson* value) {
-             const bool allowed = !other.values || std::ranges::any_of(*other.values, [&](const SortedJson* one) { return *one == *value; });
-             return allowed && fits(*value, listed) && fits(*value, other);
+             const bool allowed =
+                 !other.values || std::ranges::any_of(*other.values, [&](const SortedJson* one) { return *one == *value; });
+             return allowed && fits_listed(*value) && fits_other(*value);
            });
   }
   if (both_have(null_type) || both_have(boolean_type)) return false;
@@ -171,12 +188,12 @@ bool Shapes::is_disjoint(const Shape& a, const Shape& b, int depth) const {
     limits.integer = limits.integer || b.numbers.integer;
     limits.bounds.insert(limits.bounds.end(), b.numbers.bounds.begin(), b.numbers.bounds.end());
     limits.factors.insert(limits.factors.end(), b.numbers.factors.begin(), b.numbers.factors.end());
-    if (limits.is_free() || !numbers_within(limits).is_empty()) return false;
+    if (limits.is_free() || !counted(numbers_within(limits)).is_empty()) return false;
   }
   const auto apart = [](const Counts& left, const Counts& right) { return left.most < right.least || right.most < left.least; };
   if (both_have(string_type) && !apart(a.lengths, b.lengths)) {
     const auto left = texts(a), right = texts(b);
-    if (!left || !right || !(*left & *right).is_empty()) return false;
+    if (!left || !right || !counted(*left & *right).is_empty()) return false;
   }
   if (both_have(array_type) && !apart(a.items, b.items)) return false;
   return !both_have(object_type) || apart(a.members, b.members) || has_disjoint_member(a, b, depth);
@@ -207,7 +224,7 @@ std::optional<Conjunction> Shapes::member(const Shape& shape, const std::string&
     }
     if (const SortedJson* patterns = find(*object, "patternProperties")) {
       for (const auto& [pattern, schema] : patterns->items()) {
-        if (!TextAutomaton::of_pattern(pattern).contains(key)) continue;
+        if (!this->pattern(pattern).contains(key)) continue;
         schemas.push_back(&schema);
         named = true;
       }
@@ -241,8 +258,8 @@ std::size_t Shapes::prefix(const Shape& shape) const {
 
 std::optional<TextAutomaton> Shapes::texts(const Shape& shape) const {
   std::optional<TextAutomaton> all;
-  const auto add = [&](const TextAutomaton& more) { all = all ? *all & more : more; };
-  for (const std::string& pattern : shape.patterns) add(TextAutomaton::of_pattern(pattern));
+  const auto add = [&](const TextAutomaton& more) { all = all ? counted(*all & more) : more; };
+  for (const std::string& regex : shape.patterns) add(pattern(regex));
   for (const std::string& format : shape.formats) add(*find_format(format, form_));
   const bool limited = shape.lengths.least > 0 || shape.lengths.most != unbounded;
   if (all && limited) {
@@ -252,49 +269,64 @@ std::optional<TextAutomaton> Shapes::texts(const Shape& shape) const {
   return all;
 }
 
-std::optional<TextAutomaton> Shapes::names(const Shape& shape) const {
-  std::optional<TextAutomaton> all;
-  for (const SortedJson* schema : shape.names) {
-    // What a name fits is the union of the alternatives, by De Morgan's law.
-    TextAutomaton others;
-    for (const Shape& alternative : of({schema})) {
-      if ((alternative.types & string_type) == 0) continue;
-      TextAutomaton fitting = texts(alternative).value_or(TextAutomaton());
-      if (!texts(alternative) && (alternative.lengths.least > 0 || alternative.lengths.most != unbounded)) {
-        const Counts& lengths = alternative.lengths;
-        fitting = TextAutomaton::of_length(lengths.least, lengths.most == unbounded ? std::nullopt : std::optional<std::uint64_t>(lengths.most));
-      }
-      if (alternative.values) {
-        std::vector<std::string> listed;
-        for (const SortedJson* value : *alternative.values) {
-          if (value->is_string()) listed.push_back(value->get<std::string>());
-        }
-        fitting = TextAutomaton::of_texts(listed);
-      }
-      others = others - fitting;
-    }
-    const TextAutomaton allowed = others.complement();
-    all = all ? *all & allowed : allowed;
-  }
-  return all;
+const TextAutomaton& Shapes::pattern(const std::string& regex) const {
+  const auto known = patterns_.find(regex);
+  return known != patterns_.end() ? known->second : patterns_.emplace(regex, counted(TextAutomaton::of_pattern(regex))).first->second;
 }
 
-bool Shapes::fits(const SortedJson& value, const Shape& shape) const {
-  if ((shape.types & type_of(value)) == 0) return false;
-  if (value.is_number()) return shape.numbers.is_free() || numbers_within(shape.numbers).contains(value.dump());
-  if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    const auto characters = static_cast<std::uint32_t>(std::ranges::count_if(text, [](char c) { return !text::continues_character(c); }));
-    const auto allowed = texts(shape);
-    return characters >= shape.lengths.least && characters <= shape.lengths.most && (!allowed || allowed->contains(text));
+TextAutomaton Shapes::counted(TextAutomaton automaton) const {
+  work_ += automaton.cost();
+  if (work_ > most_work) fail(Code::unsupported, "the schema's patterns, names and numbers need more than {} states together", most_work);
+  return automaton;
+}
+
+std::optional<TextAutomaton> Shapes::names(const Shape& shape) const {
+  if (shape.names.empty()) return std::nullopt;
+  if (const auto known = names_.find(shape.names); known != names_.end()) return known->second;
+  // What a name fits is the union of the alternatives, by De Morgan's law.
+  TextAutomaton others;
+  for (const Shape& alternative : of(shape.names)) {
+    if ((alternative.types & string_type) == 0) continue;
+    const Counts& lengths = alternative.lengths;
+    TextAutomaton fitting =
+        TextAutomaton::of_length(lengths.least, lengths.most == unbounded ? std::nullopt : std::optional<std::uint64_t>(lengths.most));
+    if (const auto limited = texts(alternative)) fitting = *limited;
+    if (alternative.values) {
+      std::vector<std::string> listed;
+      for (const SortedJson* value : *alternative.values) {
+        if (value->is_string()) listed.push_back(value->get<std::string>());
+      }
+      fitting = TextAutomaton::of_texts(listed);
+    }
+    others = counted(others - fitting);
   }
-  const bool limited = value.is_array()
-                           ? !shape.arrays.empty() || !shape.contained.empty() || shape.items.least > 0 || shape.items.most != unbounded
-                           : value.is_object() && (!shape.objects.empty() || !shape.names.empty() || !shape.required.empty() || !shape.forbidden.empty() ||
-                                                   shape.members.least > 0 || shape.members.most != unbounded);
-  if (limited)
-    fail(Code::unsupported, "{}: arrays and objects in enum and const are enforced where no other keyword limits them", document_.pointer(value));
-  return true;
+  return names_.emplace(shape.names, others.complement()).first->second;
+}
+
+Shapes::Test Shapes::fitting(const Shape& shape) const {
+  const bool any_number = shape.numbers.is_free() || (shape.types & number_type) == 0;
+  const auto numbers = any_number ? std::nullopt : std::optional(counted(numbers_within(shape.numbers)));
+  const auto allowed = (shape.types & string_type) == 0 ? std::nullopt : texts(shape);
+  return [this, &shape, numbers, allowed](const SortedJson& value) {
+    if ((shape.types & type_of(value)) == 0) return false;
+    if (value.is_number()) return !numbers || numbers->contains(value.dump());
+    if (value.is_string()) {
+      const auto& text = value.get_ref<const std::string&>();
+      const auto characters = static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !text::continues_character(c); }));
+      return characters >= shape.lengths.least && characters <= shape.lengths.most && (!allowed || allowed->contains(text));
+    }
+    if (is_limited(value, shape))
+      fail(Code::unsupported, "{}: arrays and objects in enum and const are enforced where no other keyword limits them",
+           document_.pointer(value));
+    return true;
+  };
+}
+
+bool Shapes::is_limited(const SortedJson& value, const Shape& shape) const {
+  const auto counts = [](const Counts& limits) { return limits.least > 0 || limits.most != unbounded; };
+  if (value.is_array()) return !shape.arrays.empty() || !shape.contained.empty() || counts(shape.items);
+  return value.is_object() &&
+         (!shape.objects.empty() || !shape.names.empty() || !shape.required.empty() || !shape.forbidden.empty() || counts(shape.members));
 }
 
 }  // namespace skipstone::grammar::schema

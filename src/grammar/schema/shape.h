@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,7 +17,15 @@ namespace skipstone::grammar::schema {
 /// Schemas that a value has to fit all at once.
 using Conjunction = std::vector<const SortedJson*>;
 
-enum Type : unsigned { null_type = 1, boolean_type = 2, number_type = 4, string_type = 8, array_type = 16, object_type = 32, all_types = 63 };
+enum Type : unsigned {
+  null_type = 1,
+  boolean_type = 2,
+  number_type = 4,
+  string_type = 8,
+  array_type = 16,
+  object_type = 32,
+  all_types = 63
+};
 
 /// The bit of a value's type.
 Type type_of(const SortedJson& value);
@@ -62,10 +72,16 @@ class Shapes {
   std::optional<TextAutomaton> texts(const Shape& shape) const;
   /// The names that members may have; nothing where all may.
   std::optional<TextAutomaton> names(const Shape& shape) const;
-  /// Whether a value of an enum fits the shape's other keywords.
-  bool fits(const SortedJson& value, const Shape& shape) const;
+  /// The names in some part of which `regex` fits.
+  const TextAutomaton& pattern(const std::string& regex) const;
+  /// Counts what it took to make an automaton; throws unsupported where a schema takes too much.
+  TextAutomaton counted(TextAutomaton automaton) const;
 
  private:
+  using Test = std::function<bool(const SortedJson& value)>;
+  /// Whether a value of an enum fits the shape's other keywords.
+  Test fitting(const Shape& shape) const;
+  bool is_limited(const SortedJson& value, const Shape& shape) const;
   void apply(const SortedJson& schema, std::vector<Shape>& shapes) const;
   void apply_any(const SortedJson& schemas, std::vector<Shape>& shapes, bool exclusive) const;
   void apply_dependency(const std::string& key, const SortedJson& dependency, std::vector<Shape>& shapes) const;
@@ -78,6 +94,9 @@ class Shapes {
   const Document& document_;
   Form form_;
   mutable std::set<const SortedJson*> open_;  ///< schemas that are being applied, to find those that refer to themselves
+  mutable std::map<std::string, TextAutomaton> patterns_;
+  mutable std::map<Conjunction, TextAutomaton> names_;
+  mutable std::size_t applied_ = 0, work_ = 0;
 };
 
 /// Adds what a schema's own keywords say. Throws for keywords that are not enforced and for values that they cannot have.

@@ -97,9 +97,9 @@ class KeywordReader {
   }
 
   void read_types(const SortedJson& value) const {
-    static const std::map<std::string, unsigned, std::less<>> bits{{"null", null_type},       {"boolean", boolean_type}, {"number", number_type},
-                                                                   {"integer", number_type},  {"string", string_type},   {"array", array_type},
-                                                                   {"object", object_type}};
+    static const std::map<std::string, unsigned, std::less<>> bits{
+        {"null", null_type},     {"boolean", boolean_type}, {"number", number_type}, {"integer", number_type},
+        {"string", string_type}, {"array", array_type},     {"object", object_type}};
     const SortedJson list = value.is_array() ? value : SortedJson::array({value});
     unsigned types = 0;
     bool integer = false, number = false;
@@ -136,7 +136,8 @@ class KeywordReader {
   }
 
   void read_format(const SortedJson& value) const {
-    if (find_format(string(value), form_) == nullptr) refuse(value, "this format is not enforced (skipstone grammar --keywords lists those that are)");
+    if (find_format(string(value), form_) == nullptr)
+      refuse(value, "this format is not enforced (skipstone grammar --keywords lists those that are)");
     shape_.formats.push_back(string(value));
   }
 
@@ -158,9 +159,8 @@ class KeywordReader {
   void read_dialect(const SortedJson& value) const {
     static const char* const known[] = {"draft/2020-12", "draft/2019-09", "draft-07", "draft-06", "draft-04"};
     const std::string& uri = string(value);
-    const bool is_known = std::ranges::any_of(known, [&](const char* name) {
-      return uri.find(std::string("://json-schema.org/") + name + "/schema") != std::string::npos;
-    });
+    const bool is_known = std::ranges::any_of(
+        known, [&](const char* name) { return uri.find(std::string("://json-schema.org/") + name + "/schema") != std::string::npos; });
     if (!is_known) refuse(value, "this dialect of JSON Schema is not known");
   }
 
