@@ -3,6 +3,7 @@
 #ifndef SKIPSTONE_GRAMMAR_H
 #define SKIPSTONE_GRAMMAR_H
 
+#include "skipstone/chat.h"
 #include "skipstone/engine.h"
 
 #ifdef __cplusplus
@@ -39,6 +40,12 @@ SKIPSTONE_API skipstone_status skipstone_grammar_create(const skipstone_grammar_
 
 /* NULL is fine. States and masks keep what they need of it. */
 SKIPSTONE_API void skipstone_grammar_free(skipstone_grammar* grammar);
+
+/* The grammar of a model's whole answers, for skipstone_session_params: what the chat's template has around a text of `grammar`, and in front of
+ * it the reasoning, where the template knows one, which may be left out unless `prompt_end`, the end of the rendered prompt (or NULL), has
+ * begun it. Tokens of the template's own that are part of it are allowed there. */
+SKIPSTONE_API skipstone_status skipstone_chat_grammar(const skipstone_chat* chat, const skipstone_grammar* grammar, const char* prompt_end,
+                                                      skipstone_grammar** answer);
 
 /* The grammar as GBNF. SKIPSTONE_INVALID_ARGUMENT for objects with members in any order (any_form), which GBNF cannot express. */
 SKIPSTONE_API skipstone_status skipstone_grammar_to_gbnf(const skipstone_grammar* grammar, char** text);

@@ -33,6 +33,13 @@ class Grammar {
     handle_.reset(grammar, skipstone_grammar_free);
   }
 
+  /// That of a chat's whole answers.
+  Grammar answers_of(const Chat& chat, const std::string& prompt_end) const {
+    skipstone_grammar* answer = nullptr;
+    check(skipstone_chat_grammar(chat.get(), get(), prompt_end.c_str(), &answer));
+    return Grammar(answer);
+  }
+
   skipstone_grammar* get() const noexcept { return handle_.get(); }
 
   std::string gbnf() const {
@@ -42,6 +49,8 @@ class Grammar {
   }
 
  private:
+  explicit Grammar(skipstone_grammar* grammar) : handle_(grammar, skipstone_grammar_free) {}
+
   std::shared_ptr<skipstone_grammar> handle_;
 };
 

@@ -9,7 +9,10 @@
 
 #include "api/guard.h"
 #include "api/handles.h"
+#include "chat/output/markers.h"
+#include "chat/output/output_format.h"
 #include "engine/engine_state.h"
+#include "grammar/answer.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex.h"
 #include "grammar/schema/keywords.h"
@@ -56,6 +59,26 @@ grammar::Syntax syntax_of(const skipstone_grammar_params& params) {
   }
 }
 
+/// What a chat's answers have around their text.
+grammar::AnswerForm answer_form(const chat::ChatPrompt& prompt, std::string_view prompt_end) {
+  const chat::OutputFormat& format = prompt.output_format(false);
+  grammar::AnswerForm form;
+  if (format.syntax == chat::CallSyntax::channels) {
+    form.header = chat::answer_header;
+    form.reasoning.push_back({std::string(chat::reasoning_header), std::string(chat::after_reasoning) + form.header});
+    return form;
+  }
+  form.content = {std::string(format.content.open), std::string(format.content.close)};
+  for (const chat::Tags& tags : format.reasoning) {
+    if (tags.open.empty()) continue;
+    const bool begun = chat::without_blanks_at_end(prompt_end).ends_with(tags.open);
+    if (!begun && !prompt.chat_template().can().reasoning) continue;
+    form.reasoning.insert(begun ? form.reasoning.begin() : form.reasoning.end(), {std::string(tags.open), std::string(tags.close)});
+    form.begun = form.begun || begun;
+  }
+  return form;
+}
+
 }  // namespace
 
 extern "C" {
@@ -80,6 +103,19 @@ skipstone_status skipstone_grammar_to_gbnf(const skipstone_grammar* grammar, cha
     *text = nullptr;
     api::require(grammar, "grammar");
     *text = api::copy_string(grammar::to_gbnf(grammar->grammar->automaton().syntax()));
+  });
+}
+
+skipstone_status skipstone_chat_grammar(const skipstone_chat* chat, const skipstone_grammar* grammar, const char* prompt_end,
+                                        skipstone_grammar** answer) {
+  return api::guard([&] {
+    api::require(answer, "answer");
+    *answer = nullptr;
+    api::require(chat, "chat");
+    api::require(grammar, "grammar");
+    const grammar::AnswerForm form = answer_form(*chat->prompt, prompt_end == nullptr ? "" : prompt_end);
+    grammar::Syntax syntax = grammar::answer_syntax(grammar->grammar->automaton().syntax(), form);
+    *answer = new skipstone_grammar{std::make_shared<grammar::Grammar>(grammar::Automaton::make(std::move(syntax)), form.texts())};
   });
 }
 

@@ -9,13 +9,20 @@ namespace skipstone::engine {
 
 using text::Token;
 
-TokenBytes::TokenBytes(const text::Tokenizer& tokenizer) {
+TokenBytes::TokenBytes(const text::Tokenizer& tokenizer, const std::vector<std::string>& markers) {
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
   std::vector<std::uint32_t> ends;
   for (std::uint32_t i = 0; i < tokenizer.size(); ++i) {
     const auto token = static_cast<Token>(i);
-    const bool end = tokenizer.ends_generation(token);
-    pieces.push_back(end ? "" : tokenizer.piece(token));
-    if (end) ends.push_back(i);
+    if (tokenizer.ends_generation(token)) {
+      ends.push_back(i);
+      pieces.emplace_back();
+      continue;
+    }
+    const bool control = i < vocabulary.types.size() && vocabulary.types[i] == text::TokenType::control;
+    const auto is_in = [&](const std::string& marker) { return marker.find(vocabulary.tokens[i]) != std::string::npos; };
+    const bool marks = control && !vocabulary.tokens[i].empty() && std::ranges::any_of(markers, is_in);
+    pieces.push_back(marks ? vocabulary.tokens[i] : tokenizer.piece(token));
   }
   if (ends.empty()) fail(Code::unsupported, "the model has no token that ends a text, so a text that fits a grammar could not end");
   trie = std::make_shared<const grammar::TokenTrie>(pieces, std::move(ends));
@@ -38,10 +45,11 @@ std::optional<Token> TokenBytes::longest(std::string_view text) const {
   return found;
 }
 
-std::shared_ptr<const TokenBytes> SharedTokenBytes::of(const text::Tokenizer& tokenizer) {
+std::shared_ptr<const TokenBytes> SharedTokenBytes::of(const text::Tokenizer& tokenizer, const std::vector<std::string>& markers) {
   const std::lock_guard lock(mutex_);
-  if (!bytes_) bytes_ = std::make_shared<const TokenBytes>(tokenizer);
-  return bytes_;
+  std::shared_ptr<const TokenBytes>& bytes = by_markers_[markers];
+  if (!bytes) bytes = std::make_shared<const TokenBytes>(tokenizer, markers);
+  return bytes;
 }
 
 GrammarConstraint::GrammarConstraint(std::shared_ptr<grammar::Grammar> grammar, std::shared_ptr<const TokenBytes> bytes,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,8 +20,9 @@ namespace skipstone::engine {
 
 /// A model's tokens as the bytes that they spell; tokens that end a text spell none. Immutable.
 struct TokenBytes {
-  /// Throws unsupported where no token ends a text: a text that a grammar ends could not end.
-  explicit TokenBytes(const text::Tokenizer& tokenizer);
+  /// Control tokens spell nothing either, but for those whose text is in one of `markers` (grammar::Grammar). Throws unsupported where no
+  /// token ends a text: a text that a grammar ends could not end.
+  TokenBytes(const text::Tokenizer& tokenizer, const std::vector<std::string>& markers);
 
   /// The longest token that `text` begins with; nothing where none is.
   std::optional<text::Token> longest(std::string_view text) const;
@@ -32,11 +34,11 @@ struct TokenBytes {
 /// The tokens' bytes of an engine, once a session needs them.
 class SharedTokenBytes {
  public:
-  std::shared_ptr<const TokenBytes> of(const text::Tokenizer& tokenizer);
+  std::shared_ptr<const TokenBytes> of(const text::Tokenizer& tokenizer, const std::vector<std::string>& markers = {});
 
  private:
   std::mutex mutex_;
-  std::shared_ptr<const TokenBytes> bytes_;
+  std::map<std::vector<std::string>, std::shared_ptr<const TokenBytes>> by_markers_;  ///< a model's templates have few
 };
 
 /// Of one session. Everything follows from the text alone: what is kept of earlier calls only saves their repetition.

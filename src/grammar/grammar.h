@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "grammar/token_masks.h"
 
@@ -13,8 +15,11 @@ namespace skipstone::grammar {
 /// Shared by threads. Masks over a vocabulary are computed once for all who use them.
 class Grammar {
  public:
-  explicit Grammar(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {}
+  /// `markers`: texts in which control tokens of a vocabulary may be written out, as the tags around a reasoning are.
+  explicit Grammar(std::shared_ptr<const Automaton> automaton, std::vector<std::string> markers = {})
+      : automaton_(std::move(automaton)), markers_(std::move(markers)) {}
 
+  const std::vector<std::string>& markers() const { return markers_; }
   const Automaton& automaton() const { return *automaton_; }
 
   std::shared_ptr<TokenMasks> masks_over(const std::shared_ptr<const TokenTrie>& trie) {
@@ -26,6 +31,7 @@ class Grammar {
 
  private:
   std::shared_ptr<const Automaton> automaton_;
+  std::vector<std::string> markers_;
   std::mutex mutex_;
   std::map<std::shared_ptr<const TokenTrie>, std::shared_ptr<TokenMasks>> masks_;
 };

@@ -44,6 +44,9 @@ bool is_name_byte(char byte);
 
 inline constexpr std::string_view message_start = "<|start|>", message_channel = "<|channel|>", message_body = "<|message|>";
 inline constexpr std::array<std::string_view, 3> message_ends = {"<|end|>", "<|return|>", "<|call|>"};
+/// An answer begins after "<|start|>assistant", which the prompt has written.
+inline constexpr std::string_view reasoning_header = "<|channel|>analysis<|message|>", answer_header = "<|channel|>final<|message|>";
+inline constexpr std::string_view after_reasoning = "<|end|><|start|>assistant";
 inline constexpr std::string_view message_recipient = "to=";
 inline constexpr std::size_t longest_header = 512;  ///< bytes
 
