@@ -34,7 +34,7 @@ std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks
 /// Memory of the parts of a model, in bytes.
 struct StageNeeds {
   std::vector<std::uint64_t> layers;    ///< by layer: weights, keys and values
-  std::vector<std::uint64_t> experts;   ///< of these, stacks of experts; without any: empty
+  std::vector<std::uint64_t> experts = {};   ///< of these, stacks of experts; without any: empty
   std::uint64_t head = 0;               ///< embedding, last norm and output: of the first stage
   std::uint64_t first_activations = 0;  ///< buffers of passes on the first stage
   std::uint64_t later_activations = 0;  ///< the same on each later stage
