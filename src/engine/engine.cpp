@@ -58,8 +58,7 @@ void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOp
     return list;
   };
   StageSetup setup;
-  const StagePlan plan =
-      plan_with_experts(needs, model.layout, options.experts_on_host, {model.device->memory_account(), !ranks}, devices);
+  const StagePlan plan = plan_with_experts(needs, model.layout, options.experts_on_host, {model.device->memory_account(), !ranks}, devices);
   setup.ends = plan.ends;
   setup.experts_on_host = plan.experts_on_host;
   setup.shape = model.shape;

@@ -120,7 +120,7 @@ struct EngineOptions {
   /// Kernels, with the device that they are made for, instead of the engine's own: engines that follow each other compile each of them once
   /// so. What the options say of the device and its memory is ignored then.
   std::shared_ptr<kernels::Library> kernels;
-  bool low_priority = false;       ///< other programs' work on the device has priority, if the driver supports priorities
+  bool low_priority = false;  ///< other programs' work on the device has priority, if the driver supports priorities
   /// Leading layers of the model whose experts stay in host memory, where the device reads them; more than it has: all. Nothing: the fewest
   /// with which it fits its devices and their limit, none where it fits as it is.
   std::optional<std::uint32_t> experts_on_host;

@@ -176,7 +176,8 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   plan.host_available = platform::free_memory();
   const auto needs = [&](std::uint64_t bytes, const std::string& more) {
     const std::string experts =
-        plan.host_weights == 0 ? "" : fmt::format(" beside the experts of the first {} layers, which stay in host memory", plan.experts_on_host);
+        plan.host_weights == 0 ? ""
+                               : fmt::format(" beside the experts of the first {} layers, which stay in host memory", plan.experts_on_host);
     return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations{}){}",
                        mib_up(bytes), static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib, plan.context,
                        static_cast<double>(plan.activations) / mib, more, experts);
@@ -184,7 +185,8 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   if (limited(plan.total()) > account.left()) {
     fail(Code::out_of_memory,
          "{}, but {}; raise the limit, or take a smaller context (--ctx), or a smaller or more strongly quantised model",
-         needs(limited(plan.total()), fmt::format(", {:.1f} working memory", static_cast<double>(plan.working()) / mib)), limit_text(account));
+         needs(limited(plan.total()), fmt::format(", {:.1f} working memory", static_cast<double>(plan.working()) / mib)),
+         limit_text(account));
   }
   if (const std::uint64_t free = share_of(caps, plan.device_available, plan.host_available, 1); plan.total() > free) {
     fail(Code::out_of_memory,

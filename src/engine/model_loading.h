@@ -34,7 +34,8 @@ std::uint32_t choose_experts_on_host(const model::WeightLayout& layout, std::opt
                                      const std::function<bool(std::uint32_t layers)>& fits);
 /// Chooses them for a model on one device and puts them there, once the device's account has made room for the rest. Others leave before
 /// experts do: these read more slowly as long as the model is loaded.
-void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32_t> asked, const MemoryPlan& whole, const vk::Device& device);
+void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32_t> asked, const MemoryPlan& whole,
+                          const vk::Device& device);
 /// What the experts of the first `layers` layers take of `available` bytes of host memory, of which devices take `shared` bytes besides.
 struct HostNeeds {
   std::uint32_t layers = 0;

@@ -33,11 +33,11 @@ std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks
 
 /// Memory of the parts of a model, in bytes.
 struct StageNeeds {
-  std::vector<std::uint64_t> layers;    ///< by layer: weights, keys and values
-  std::vector<std::uint64_t> experts = {};   ///< of these, stacks of experts; without any: empty
-  std::uint64_t head = 0;               ///< embedding, last norm and output: of the first stage
-  std::uint64_t first_activations = 0;  ///< buffers of passes on the first stage
-  std::uint64_t later_activations = 0;  ///< the same on each later stage
+  std::vector<std::uint64_t> layers;        ///< by layer: weights, keys and values
+  std::vector<std::uint64_t> experts = {};  ///< of these, stacks of experts; without any: empty
+  std::uint64_t head = 0;                   ///< embedding, last norm and output: of the first stage
+  std::uint64_t first_activations = 0;      ///< buffers of passes on the first stage
+  std::uint64_t later_activations = 0;      ///< the same on each later stage
   std::uint64_t of(std::uint32_t begin, std::uint32_t end) const;
   /// Those of the same model with the experts of its first `count` layers in host memory.
   StageNeeds with_experts_on_host(std::uint32_t count) const;

@@ -151,8 +151,8 @@ std::vector<StageState> states_from(std::string_view lines) {
       const Json line = Json::parse(lines.substr(0, end));
       states.push_back({line.at("place"), line.at("device"), line.at("driver"), line.at("build"), line.at("available"),
                         line.at("available_alone"), line.at("layers").at(0), line.at("layers").at(1), line.at("weights"), line.at("kv"),
-                        line.at("activations"), line.at("held"), line.at("validation_messages"), line.at("of_system"), line.at("experts_on_host"),
-                        line.at("host_weights"), line.at("host_held")});
+                        line.at("activations"), line.at("held"), line.at("validation_messages"), line.at("of_system"),
+                        line.at("experts_on_host"), line.at("host_weights"), line.at("host_held")});
       lines = lines.substr(std::min(end + 1, lines.size()));
     }
     return states;

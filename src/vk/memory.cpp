@@ -158,8 +158,8 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
        "device '{}' has no {} MiB for {}: {} MiB are held already, its heap has {} MiB with {} MiB available, and one allocation may have "
        "{} MiB; "
        "use a smaller model or context, or another device",
-       device.caps.name, in_mib(bytes), row.name, in_mib(row.on_host ? device.allocated_on_host : device.allocated), in_mib(heap_bytes), in_mib(available),
-       in_mib(device.caps.max_allocation));
+       device.caps.name, in_mib(bytes), row.name, in_mib(row.on_host ? device.allocated_on_host : device.allocated), in_mib(heap_bytes),
+       in_mib(available), in_mib(device.caps.max_allocation));
 }
 
 }  // namespace

@@ -12,14 +12,14 @@ class Device;
 struct Block;  // a VkBuffer bound to its memory
 
 enum class Role {
-  weights,      ///< device local; host visible too where the device has such memory (then `mapped` is set)
-  host_weights, ///< host visible and not device local unless all memory is: the device reads it there, no limit of device memory counts it
-  kv,           ///< device local
-  activations,  ///< device local
-  state,        ///< host visible and coherent, device local if such memory exists: small, written by the host each round; may hold
-                ///< conditions
-  staging,      ///< host visible, for uploads
-  readback,     ///< host visible and cached
+  weights,       ///< device local; host visible too where the device has such memory (then `mapped` is set)
+  host_weights,  ///< host visible and not device local unless all memory is: the device reads it there, no limit of device memory counts it
+  kv,            ///< device local
+  activations,   ///< device local
+  state,         ///< host visible and coherent, device local if such memory exists: small, written by the host each round; may hold
+                 ///< conditions
+  staging,       ///< host visible, for uploads
+  readback,      ///< host visible and cached
 };
 
 /// A range of a block. Copyable, cheap; valid as long as its Arena lives.

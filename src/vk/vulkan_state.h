@@ -91,9 +91,9 @@ struct DeviceState {
   Tuning tuning;
   std::optional<HostDevice> host;  ///< the owner of these handles; nullopt for a device of our own
   bool low_priority = false;
-  std::shared_ptr<MemoryAccount> account;  ///< of several devices
-  std::atomic<std::uint64_t> allocated{0};          ///< bytes that the account counts
-  std::atomic<std::uint64_t> allocated_on_host{0};  ///< bytes of Role::host_weights, which it does not
+  std::shared_ptr<MemoryAccount> account;                                                ///< of several devices
+  std::atomic<std::uint64_t> allocated{0};                                               ///< bytes that the account counts
+  std::atomic<std::uint64_t> allocated_on_host{0};                                       ///< bytes of Role::host_weights, which it does not
   std::mutex set_layouts_mutex;                                                          ///< pipelines are made by several threads
   std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
 

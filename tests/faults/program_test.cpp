@@ -1,10 +1,11 @@
 // What the program says where the driver fails, and its exit codes.
+#include "e2e/program.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "e2e/program.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -17,14 +18,14 @@ struct Case {
 };
 
 const Case cases[] = {
-    {"vkCreateDevice:1:0", 5},       // VK_ERROR_OUT_OF_HOST_MEMORY
-    {"vkCreateDevice:1:2", 4},       // VK_ERROR_INITIALIZATION_FAILED
-    {"vkCreateDevice:1:3", 5},       // VK_ERROR_TOO_MANY_OBJECTS
-    {"vkCreateDevice:1:4", 6},       // VK_ERROR_DEVICE_LOST
-    {"vkCreateBuffer:1:0", 0},       // a smaller block is tried
+    {"vkCreateDevice:1:0", 5},  // VK_ERROR_OUT_OF_HOST_MEMORY
+    {"vkCreateDevice:1:2", 4},  // VK_ERROR_INITIALIZATION_FAILED
+    {"vkCreateDevice:1:3", 5},  // VK_ERROR_TOO_MANY_OBJECTS
+    {"vkCreateDevice:1:4", 6},  // VK_ERROR_DEVICE_LOST
+    {"vkCreateBuffer:1:0", 0},  // a smaller block is tried
     {"vkBindBufferMemory:1:1", 5},
     {"vkMapMemory:1:0", 5},
-    {"vkMapMemory:1:2", 5},          // VK_ERROR_MEMORY_MAP_FAILED
+    {"vkMapMemory:1:2", 5},  // VK_ERROR_MEMORY_MAP_FAILED
     {"vkCreateSemaphore:1:0", 5},
     {"vkCreateCommandPool:1:0", 5},
     {"vkAllocateCommandBuffers:1:0", 5},
@@ -40,8 +41,8 @@ const Case cases[] = {
     {"vkWaitSemaphores:1:1", 5},
     {"vkWaitSemaphores:1:2", 6},
     {"vkWaitForFences:1:2", 6},
-    {"vkGetPipelineCacheData:1:0", 0},    // only the next start is slower
-    {"vkCreatePipelineCache:1:0", 0},     // the same
+    {"vkGetPipelineCacheData:1:0", 0},  // only the next start is slower
+    {"vkCreatePipelineCache:1:0", 0},   // the same
 };
 
 /// Eight tokens of `model` on the stub driver. `failure`: SKIPSTONE_STUB_FAIL.
@@ -49,12 +50,9 @@ e2e::Result run_on_stub(const fixtures::TemporaryDirectory& folder, const std::s
                         const std::vector<std::string>& options = {}) {
   e2e::Command command{.arguments = {"run", "-m", model, "-p", "the and", "-n", "8"}};
   command.arguments.insert(command.arguments.end(), options.begin(), options.end());
-  command.environment = {{"VK_ICD_FILENAMES", SKIPSTONE_STUB_MANIFEST},
-                         {"VK_DRIVER_FILES", SKIPSTONE_STUB_MANIFEST},
-                         {"VK_LOADER_LAYERS_DISABLE", "~implicit~"},
-                         {"NODEVICE_SELECT", "1"},
-                         {"SKIPSTONE_CACHE", folder.file("cache" + failure)},
-                         {"SKIPSTONE_STUB_FAIL", failure}};
+  command.environment = {{"VK_ICD_FILENAMES", SKIPSTONE_STUB_MANIFEST},       {"VK_DRIVER_FILES", SKIPSTONE_STUB_MANIFEST},
+                         {"VK_LOADER_LAYERS_DISABLE", "~implicit~"},          {"NODEVICE_SELECT", "1"},
+                         {"SKIPSTONE_CACHE", folder.file("cache" + failure)}, {"SKIPSTONE_STUB_FAIL", failure}};
   return e2e::run(command);
 }
 

@@ -114,9 +114,7 @@ TEST_F(ExpertsOnHost, LeaveAfterOtherModels) {
   for (const bool leaves : {true, false}) {
     bool room = false;
     const vk::MemoryAccount account(0, [&](std::uint64_t) { return std::exchange(room, leaves) != leaves; });
-    const auto devices = [&](bool alone) {
-      return std::vector<StageDevice>{{"device 0", alone || room ? bytes_with(0) : bytes_with(9)}};
-    };
+    const auto devices = [&](bool alone) { return std::vector<StageDevice>{{"device 0", alone || room ? bytes_with(0) : bytes_with(9)}}; };
     EXPECT_EQ(plan_with_experts(needs_, layout_, {}, {account}, devices).experts_on_host, leaves ? 0u : 9u);
   }
 }
@@ -124,8 +122,8 @@ TEST_F(ExpertsOnHost, LeaveAfterOtherModels) {
 TEST_F(ExpertsOnHost, HostMemoryIsCheckedToo) {
   constexpr std::uint64_t mib = 1 << 20;
   check_host_memory({.layers = 2, .experts = 30 * mib, .shared = 10 * mib, .available = 40 * mib});
-  check_host_memory({.layers = 2, .experts = 30 * mib, .shared = 10 * mib, .available = 0});   // it is not known
-  check_host_memory({.layers = 0, .experts = 0, .shared = 10 * mib, .available = 9 * mib});    // that is said of the device
+  check_host_memory({.layers = 2, .experts = 30 * mib, .shared = 10 * mib, .available = 0});  // it is not known
+  check_host_memory({.layers = 0, .experts = 0, .shared = 10 * mib, .available = 9 * mib});   // that is said of the device
   const fixtures::Failure own =
       fixtures::failure_of([] { check_host_memory({.layers = 2, .experts = 30 * mib, .shared = 0, .available = 29 * mib}); });
   EXPECT_EQ(own.code, Code::out_of_memory);

@@ -132,7 +132,8 @@ void print_plan(const std::string& model, const EngineOptions& given, bool json)
     if (on_host) rows.back().push_back(bytes_text(stage["host_weights"]));
   }
   std::string text = fitted_grid(rows, {.left = 2}, output_width());
-  if (on_host) text += fmt::format("\nThe experts of the first {} layers stay in host memory.\n", stages[0]["experts_on_host"].get<std::uint32_t>());
+  if (on_host)
+    text += fmt::format("\nThe experts of the first {} layers stay in host memory.\n", stages[0]["experts_on_host"].get<std::uint32_t>());
   Output(false).write(json ? report + "\n" : text);
 }
 

@@ -157,9 +157,9 @@ std::string fits_text(const Json& devices, std::uint64_t limit) {
                                     ? ""
                                     : fmt::format(" with the experts of the first {} layers in host memory, {}",
                                                   device["experts_on_host"].get<std::uint32_t>(), bytes_text(device["host_weights"]));
-    const std::string verdict =
-        why.empty() ? fmt::format("fits{} ({} {})", experts, bytes_text(device["available"]), device["available"] == limit ? "by --memory" : "free")
-                    : "does not fit: " + why;
+    const std::string verdict = why.empty() ? fmt::format("fits{} ({} {})", experts, bytes_text(device["available"]),
+                                                          device["available"] == limit ? "by --memory" : "free")
+                                            : "does not fit: " + why;
     text += fmt::format("  {}: {}: {}\n", device["index"].get<std::uint32_t>(), short_text(device["name"]), verdict);
   }
   return text;

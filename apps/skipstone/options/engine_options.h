@@ -50,7 +50,8 @@ void add_memory_option(CLI::App& command, std::uint64_t& bytes);
 /// Adds --experts-on-host.
 void add_experts_option(CLI::App& command, std::optional<std::uint32_t>& layers);
 
-/// Adds --mtp-file, --ctx, --memory, --experts-on-host, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
+/// Adds --mtp-file, --ctx, --memory, --experts-on-host, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and
+/// --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a progress line. Throws Failure with the matching exit code, also if a signal arrived.
