@@ -152,13 +152,15 @@ void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32
 
 void check_host_memory(const HostNeeds& needs) {
   if (needs.experts == 0 || needs.available == 0 || needs.experts + needs.shared <= needs.available) return;
-  const auto in_mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / mib; };
-  fail(Code::out_of_memory,
-       "the experts of the first {} layers need {:.1f} MiB of host memory{}, but {:.0f} MiB are free; keep fewer layers' experts there "
-       "(--experts-on-host), or take a smaller or more strongly quantised model",
-       needs.layers, mib_up(needs.experts),
-       needs.shared == 0 ? "" : fmt::format(" beside the {:.1f} MiB that the device takes of it", mib_up(needs.shared)),
-       in_mib(needs.available));
+  const std::string experts = fmt::format("the experts of the first {} layers need {:.1f} MiB of host memory", needs.layers,
+                                          mib_up(needs.experts)),
+                    free = fmt::format("{:.0f} MiB are free", static_cast<double>(needs.available) / mib),
+                    smaller = "a smaller or more strongly quantised model";
+  if (needs.shared == 0) {
+    fail(Code::out_of_memory, "{}, but {}; keep fewer layers' experts there (--experts-on-host), or take {}", experts, free, smaller);
+  }
+  fail(Code::out_of_memory, "{} beside the {:.1f} MiB that the device takes of it, but {}; take a smaller context (--ctx), or {}", experts,
+       mib_up(needs.shared), free, smaller);
 }
 
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device) {

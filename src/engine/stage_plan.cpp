@@ -257,7 +257,12 @@ StagePlan plan_with_experts(const StageNeeds& needs, const model::WeightLayout& 
     });
   };
   const auto plan_with = [&](std::uint32_t count) {
-    return StagePlan{plan_with_room(needs.with_experts_on_host(count), charged, devices), count};
+    try {
+      return StagePlan{plan_with_room(needs.with_experts_on_host(count), charged, devices), count};
+    } catch (const Error& error) {
+      if (count == 0 || error.code() != Code::out_of_memory) throw;
+      fail(error.code(), "{}, with the experts of the first {} layers in host memory already", error.what(), count);
+    }
   };
   const std::uint32_t least = choose(true);
   StagePlan plan;

@@ -78,6 +78,7 @@ TEST_F(ExpertsOnHost, WhereAllAreNotEnoughThePlanIsRefused) {
   const fixtures::Failure small = fixtures::failure_of([&] { plan(bytes_with(48) - 1); });
   EXPECT_EQ(small.code, Code::out_of_memory);
   EXPECT_NE(small.message.find("does not fit the devices"), std::string::npos) << small.message;
+  EXPECT_NE(small.message.find("with the experts of the first 48 layers in host memory already"), std::string::npos) << small.message;
 }
 
 TEST_F(ExpertsOnHost, OfAModelWithoutExpertsCannotBeAsked) {
