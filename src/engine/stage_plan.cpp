@@ -77,15 +77,17 @@ std::uint64_t bytes_of_all(const StageNeeds& needs, std::size_t stages) {
   return needs.of(0, static_cast<std::uint32_t>(needs.layers.size())) + (stages - 1) * needs.later_activations;
 }
 
-/// Whether plan_stages() has a plan; throws what it throws of other faults than memory.
-bool fits(const StageNeeds& needs, std::span<const StageDevice> devices) {
+/// Whether plan_stages() has a plan that takes no more than `left` bytes of a limit, `of_all` stages or of the first one. Throws what it
+/// throws of other faults than memory.
+bool fits(const StageNeeds& needs, std::span<const StageDevice> devices, std::uint64_t left, bool of_all) {
   try {
-    plan_stages(needs, devices);
+    const std::vector<std::uint32_t> ends = plan_stages(needs, devices);
+    const std::uint64_t bytes = of_all ? bytes_of_all(needs, devices.size()) : needs.of(0, ends.front());
+    return bytes + MemoryPlan::working_memory(bytes) <= left;
   } catch (const Error& error) {
     if (error.code() != Code::out_of_memory) throw;
     return false;
   }
-  return true;
 }
 
 /// The named devices, else all that are not CPUs, else the best one.
@@ -249,12 +251,9 @@ StagePlan plan_with_experts(const StageNeeds& needs, const model::WeightLayout& 
   const auto choose = [&](bool alone) {
     if (asked || layout.leading_experts() == 0) return choose_experts_on_host(layout, asked, {});
     const std::vector<StageDevice> list = devices(alone);
-    return choose_experts_on_host(layout, asked, [&](std::uint32_t count) {
-      const StageNeeds rest = needs.with_experts_on_host(count);
-      const std::uint64_t bytes = bytes_of_all(rest, list.size());
-      const std::uint64_t left = alone ? charged.account.left_beside(0) : charged.account.left();
-      return (!charged.of_all || bytes + MemoryPlan::working_memory(bytes) <= left) && fits(rest, list);
-    });
+    const std::uint64_t left = alone ? charged.account.left_beside(0) : charged.account.left();
+    return choose_experts_on_host(layout, asked,
+                                  [&](std::uint32_t count) { return fits(needs.with_experts_on_host(count), list, left, charged.of_all); });
   };
   const auto plan_with = [&](std::uint32_t count) {
     try {

@@ -110,6 +110,17 @@ TEST_F(ExpertsOnHost, CountFromTheModelsFirstLayerOnSeveralDevices) {
   EXPECT_GT(less.of(0, 48) + less.later_activations, half * 4 / 3 - needs_.layers[0]) << "fewer would fit";
 }
 
+// The limit of ranks is one of the first rank's part.
+TEST_F(ExpertsOnHost, AreAsFewAsTheFirstRanksLimitNeeds) {
+  const std::vector<StageDevice> ranks{{"rank 0", bytes_with(0), 20}, {"rank 1", bytes_with(0), 28}};
+  const std::uint64_t first = needs_.with_experts_on_host(4).of(0, 20), limit = first + MemoryPlan::working_memory(first);
+  for (const std::uint64_t less : {0u, 1u}) {
+    const vk::MemoryAccount account(limit - less);
+    const StagePlan plan = plan_with_experts(needs_, layout_, {}, {account, false}, [&](bool) { return ranks; });
+    EXPECT_EQ(plan.experts_on_host, 4u + less);
+  }
+}
+
 // Others of an account leave before experts do, and experts where the others stay.
 TEST_F(ExpertsOnHost, LeaveAfterOtherModels) {
   for (const bool leaves : {true, false}) {
