@@ -27,7 +27,8 @@ SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* param
 
 /* Contents of a GGUF file; needs no device. {"path", "mtp_path": as given, "version", "bytes", "parameters", "metadata": [...],
  * "tensor_types": [...], "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}.
- * What the file of mtp_path adds is among metadata and tensors. Of "model": "description", lines in words; "layer_groups": [{"first",
+ * What the file of mtp_path adds is among metadata and tensors. Of "memory_plan": "experts", bytes of "weights" that
+ * can stay in host memory (skipstone_engine_params.experts_on_host). Of "model": "description", lines in words; "layer_groups": [{"first",
  * "last", "norm_before", "norm_after", "parallel", "token_input", "output_scale", ...}], neighbouring layers that compute alike; numbers of
  * RoPE, scales and softcaps, 0 for none;
  * "prediction_heads", how many heads for multi-token prediction the file has.

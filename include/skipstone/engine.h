@@ -82,7 +82,7 @@ typedef struct skipstone_engine_params {
    * SKIPSTONE_INVALID_ARGUMENT, listing what exists, for other names and types. */
   const char* synthetic;
   /* Device memory, in bytes, that the engine and its sessions together never pass: planned against, and SKIPSTONE_OUT_OF_MEMORY with the
-   * numbers where more would be needed. It is one limit for all of `devices`, of a job's ranks for the first one's part. Memory that
+   * numbers where more would be needed; experts in host memory (experts_on_host) are not counted. It is one limit for all of `devices`, of a job's ranks for the first one's part. Memory that
    * drivers keep of their own is not counted. 0: what the device has. */
   uint64_t memory_limit;
   /* skipstone/vulkan.h: the device of the program itself; `device`, `validation` and `low_priority` do not matter then. NULL: one of the
@@ -116,6 +116,10 @@ typedef struct skipstone_engine_params {
   /* A second GGUF file with heads for multi-token prediction, as published beside models without any (mtp-NAME.gguf). NULL or "": none.
    * SKIPSTONE_INVALID_ARGUMENT for a file without a head, the head of another model, and models that have one. */
   const char* mtp_path;
+  /* Mixtures of experts: of how many layers, from the first one on, the experts stay in host memory, where the device reads them; the text
+   * is the same. More than the model has: all. Default -1: the fewest with which the model fits its devices and memory_limit.
+   * SKIPSTONE_INVALID_ARGUMENT where it is above 0 and the model has no experts. */
+  int32_t experts_on_host;
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);
@@ -128,7 +132,8 @@ SKIPSTONE_API skipstone_status skipstone_engine_load(const skipstone_engine_para
 
 /* The parts of a model that each device would hold, without loading it: the devices that params->devices names, or all GPUs, or the best.
  * {"stages": [{"place", "device", "driver", "layers": [first, one past the last], "weights", "kv", "activations": bytes, "available":
- * bytes}]}. To be freed with skipstone_string_free(). Fails as skipstone_engine_load() where it would not fit. */
+ * bytes, "host_weights": bytes of its layers' experts in host memory, "experts_on_host": as in skipstone_engine_info}]}. To be freed with
+ * skipstone_string_free(). Fails as skipstone_engine_load() where it would not fit. */
 SKIPSTONE_API skipstone_status skipstone_plan_devices(const skipstone_engine_params* params, char** json);
 
 /* Sessions that still exist keep what they need. NULL is fine. */
@@ -158,13 +163,16 @@ typedef struct skipstone_engine_info {
   uint32_t context_trained;    /* tokens of the longest texts that the model was trained for; 0: the file does not say. A longer context
                                   is allowed: what a model writes past them may be nonsense, of which the program warns */
   const char* device_kind;     /* of the first device: "discrete GPU", "integrated GPU", "virtual GPU", "CPU" or "other" */
+  uint32_t experts_on_host;    /* layers of the model, from the first one on, whose experts are in host memory */
+  uint64_t host_bytes;         /* of experts there, held now; device_bytes does not count them */
 } skipstone_engine_info;
 
 /* Totals over the engine's sessions: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},
  * "sliding_pages": the same of sliding-window layers, which free what no later token sees, "recurrent_pages": of recurrent layers, which
  * free it too, "recurrent_states": slots of their states, "prefixes": {"pages", "sliding_pages", "recurrent_pages", "recurrent_states",
  * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "batched": batched over several sessions,
- * "prompt", "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be
+ * "prompt", "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held" and
+ * "host_held": bytes now}. To be
  * freed with skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 

@@ -26,6 +26,7 @@ skipstone_engine_params defaults<skipstone_engine_params>() {
   params.kv_type = SKIPSTONE_KV_AUTOMATIC;
   params.validation = api::validation_by_default();
   params.model_fd = -1;
+  params.experts_on_host = -1;
   return params;
 }
 
@@ -87,8 +88,10 @@ Json stages_json(const std::vector<engine::StageState>& stages, bool held) {
                     {"weights", stage.weights},
                     {"kv", stage.kv},
                     {"activations", stage.activations},
-                    {"available", stage.available}});
-    if (held) list.back()["held"] = stage.held;
+                    {"available", stage.available},
+                    {"host_weights", stage.host_weights},
+                    {"experts_on_host", stage.experts_on_host}});
+    if (held) list.back().update({{"held", stage.held}, {"host_held", stage.host_held}});
   }
   return list;
 }
@@ -211,6 +214,8 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.kv_type_v = kv_type_of(e.memory().kv_format.v);
     filled.context_trained = e.config().context_trained;
     filled.device_kind = vk::to_string(e.device().kind);
+    filled.experts_on_host = e.memory().experts_on_host;
+    filled.host_bytes = e.host_bytes_held();
     api::give(filled, info);
   });
 }

@@ -129,6 +129,8 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.validation = params.validation != 0;
   if (params.vulkan != nullptr) options.host = host_device(params.vulkan);
   options.low_priority = params.low_priority != 0;
+  if (params.experts_on_host < -1) fail(Code::invalid_argument, "experts_on_host {} is no number of layers", params.experts_on_host);
+  if (params.experts_on_host >= 0) options.experts_on_host = static_cast<std::uint32_t>(params.experts_on_host);
   options.memory_limit = params.memory_limit;
   if (params.memory_account != nullptr) {
     if (params.memory_limit != 0) {

@@ -89,7 +89,8 @@ Json plan_json(const engine::MemoryPlan& plan) {
           {"weights", plan.weights},         {"kv", plan.kv},
           {"kv_read", plan.kv_read},         {"kv_without_windows", plan.kv_without_windows},
           {"activations", plan.activations}, {"total", plan.total()},
-          {"working", plan.working()},       {"host_available", plan.host_available}};
+          {"working", plan.working()},       {"host_available", plan.host_available},
+          {"experts", plan.experts}};
 }
 
 Json describe(const skipstone_inspect_params& params) {

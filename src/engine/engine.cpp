@@ -51,14 +51,16 @@ void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOp
   const std::string first = ranks ? "rank 0" : fmt::format("device {}", wishes.front().device);
   const auto devices = [&](bool alone) {
     const auto available = alone ? available_alone_to(*model.device, sharers) : available_to(*model.device, sharers);
-    std::vector<StageDevice> list{{first, available, wishes.front().layers}};
+    std::vector<StageDevice> list{{first, available, wishes.front().layers, model.device->caps().shares_system_memory()}};
     const std::vector<StageState> others = state.stages->states();
     for (std::size_t i = 0; i < others.size(); ++i)
-      list.push_back({others[i].place, alone ? others[i].available_alone : others[i].available, wishes[i + 1].layers});
+      list.push_back({others[i].place, alone ? others[i].available_alone : others[i].available, wishes[i + 1].layers, others[i].of_system});
     return list;
   };
   StageSetup setup;
-  setup.ends = plan_with_room(needs, {model.device->memory_account(), !ranks}, devices);
+  const StagePlan plan = plan_with_experts(needs, model.layout, options.experts_on_host, {model.device->memory_account(), !ranks}, devices);
+  setup.ends = plan.ends;
+  setup.experts_on_host = plan.experts_on_host;
   setup.shape = model.shape;
   setup.matrix = model.select->math() == kernels::Math::matrix;
   setup.tuned = options.tuning != Tuning::off;
@@ -70,6 +72,7 @@ void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOp
   state.stages->load(setup);
   model.shape.begin = 0;
   model.shape.end = setup.ends.front();
+  model.layout.keep_experts_on_host(plan.experts_on_host);
   model.layout.keep_layers(0, model.shape.end);
 }
 
@@ -161,7 +164,11 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   model.shape.pool_tokens = options.pool_tokens;
   model.shape.keeps_windows = options.prefixes != PrefixMode::off;
   state.file.facts.bytes_per_token = model.layout.bytes_per_token();
-  if (state.stages) share_layers(state, model, options, wishes);
+  if (state.stages) {
+    share_layers(state, model, options, wishes);
+  } else {
+    keep_experts_on_host(model.layout, options.experts_on_host, plan_memory(model.config, model.layout, model.shape), *model.device);
+  }
   state.memory = plan_memory(model.config, model.layout, model.shape);
   check_memory(state.memory, model.config, model.shape, *model.device);
   model.builder = std::make_unique<exec::PassBuilder>(model.config, model.layout, model.shape, *model.select);
@@ -229,6 +236,13 @@ std::uint64_t Engine::device_bytes_held() const {
   }
   return bytes;
 }
+std::uint64_t Engine::host_bytes_held() const {
+  std::uint64_t bytes = state_->model->device->host_memory_allocated();
+  if (state_->stages) {
+    for (const StageState& stage : state_->stages->latest_states()) bytes += stage.host_held;
+  }
+  return bytes;
+}
 const std::string& Engine::model_fingerprint() const { return state_->file.fingerprint; }
 const std::vector<text::ChatTemplate>& Engine::chat_templates() const { return state_->file.chat_templates; }
 const ModelFacts& Engine::facts() const { return state_->file.facts; }
@@ -249,7 +263,11 @@ std::vector<StageState> Engine::stages() const {
                            .kv = memory().kv,
                            .activations = memory().activations,
                            .held = state_->model->device->memory_allocated(),
-                           .validation_messages = state_->model->device->instance().validation_messages()});
+                           .validation_messages = state_->model->device->instance().validation_messages(),
+                           .of_system = caps.shares_system_memory(),
+                           .experts_on_host = memory().experts_on_host,
+                           .host_weights = memory().host_weights,
+                           .host_held = state_->model->device->host_memory_allocated()});
   return all;
 }
 std::uint64_t Engine::validation_messages() const {

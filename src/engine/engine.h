@@ -72,13 +72,16 @@ enum class MathMode {
 /// A model's memory in bytes, planned before anything is allocated.
 struct MemoryPlan {
   std::uint64_t weights = 0, kv = 0, activations = 0;
+  std::uint64_t experts = 0;           ///< of `weights`, stacks of experts, which could be in host memory
+  std::uint64_t host_weights = 0;      ///< of experts in host memory, which no limit of device memory counts
+  std::uint32_t experts_on_host = 0;   ///< leading layers of the model whose experts are there
   std::uint64_t device_available = 0;  ///< 0: not known (no device asked)
   std::uint64_t host_available = 0;    ///< free system memory, shared with a CPU device
   std::uint32_t context = 0;
   KvFormats kv_format = KvFormat::f16;
   std::uint64_t kv_without_windows = 0;  ///< what `kv` would be if no layer had a window
   std::uint64_t kv_read = 0;             ///< of `kv`, by a token at the end of the context: sliding-window layers read their window
-  std::uint64_t total() const { return weights + kv + activations; }
+  std::uint64_t total() const { return weights + kv + activations; }  ///< on the device
   /// Held besides: staging and read-back, and unused ends of blocks. It counts where a limit is set, which these would pass otherwise.
   /// Measured on lavapipe: 2.4, 3.1 and 4.0 MiB with plans of 36, 39 and 55 MiB. Staging for a discrete GPU may take up to 32 MiB.
   std::uint64_t working() const { return working_memory(total()); }
@@ -121,7 +124,10 @@ struct EngineOptions {
   /// Kernels, with the device that they are made for, instead of the engine's own: engines that follow each other compile each of them once
   /// so. What the options say of the device and its memory is ignored then.
   std::shared_ptr<kernels::Library> kernels;
-  bool low_priority = false;       ///< other programs' work on the device has priority, if the driver supports priorities
+  bool low_priority = false;  ///< other programs' work on the device has priority, if the driver supports priorities
+  /// Leading layers of the model whose experts stay in host memory, where the device reads them; more than it has: all. Nothing: the fewest
+  /// with which it fits its devices and their limit, none where it fits as it is.
+  std::optional<std::uint32_t> experts_on_host;
   std::uint64_t memory_limit = 0;  ///< limit in bytes of device memory of this process for engine and sessions together; 0: none
   Tuning tuning = Tuning::automatic;
   PrefixMode prefixes = PrefixMode::off;
@@ -171,6 +177,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const MemoryPlan& memory() const;
   // What is asked of stages on several devices is of the last moment when they did not work: nothing waits for them.
   std::uint64_t device_bytes_held() const;
+  std::uint64_t host_bytes_held() const;  ///< of experts in host memory
   const std::string& model_fingerprint() const;
   const std::vector<text::ChatTemplate>& chat_templates() const;  ///< in the model file
   std::uint64_t validation_messages() const;

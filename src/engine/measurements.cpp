@@ -40,6 +40,7 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   key["kv"] = to_string(state.model->shape.kv_format);
   key["choices"] = tune::to_json(state.model->select->choices());
   if (state.model->select->math() == kernels::Math::matrix) key["math"] = "matrix";
+  if (state.model->layout.experts_on_host > 0) key["experts_on_host"] = state.model->layout.experts_on_host;
   if (state.stages) key["stages"] = state.stages->described();
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }

@@ -17,6 +17,9 @@ namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
 
+/// What a plan takes of a memory limit.
+std::uint64_t limited(std::uint64_t total) { return total + MemoryPlan::working_memory(total); }
+
 KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
   if (asked == KvType::automatic) return by_default;
   const KvFormat format = kv_type_formats.at(static_cast<std::size_t>(asked) - 1);
@@ -49,7 +52,10 @@ exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t aske
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape) {
   const exec::SequenceBytes sequence = exec::plan_bytes(config, shape);
   MemoryPlan plan;
-  plan.weights = weights.bytes();
+  plan.host_weights = weights.host_bytes();
+  plan.weights = weights.bytes() - plan.host_weights;
+  plan.experts_on_host = weights.experts_on_host;
+  for (std::uint32_t layer = plan.experts_on_host; layer < weights.layer_count(); ++layer) plan.experts += weights.expert_bytes(layer);
   plan.kv = sequence.kv;
   plan.activations = sequence.activations;
   plan.kv_without_windows = sequence.kv_without_windows;
@@ -78,8 +84,7 @@ MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std:
 }
 
 std::uint64_t share_of(const vk::Caps& caps, std::uint64_t device, std::uint64_t system, std::uint32_t sharers) {
-  const bool shared = (caps.is_cpu() || caps.unified_memory) && system > 0;
-  return shared ? std::min(device, system) / std::max(sharers, 1u) : device;
+  return caps.shares_system_memory() && system > 0 ? std::min(device, system) / std::max(sharers, 1u) : device;
 }
 
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
@@ -100,6 +105,64 @@ std::string limit_text(const vk::MemoryAccount& account) {
   return left == limit ? text : fmt::format("{}, of which {:.1f} MiB are left", text, static_cast<double>(left) / mib);
 }
 
+namespace {
+
+bool fits_alone(std::uint64_t total, const vk::Device& device) {
+  return total <= available_alone_to(device, 1) && limited(total) <= device.memory_account().left_beside(device.memory_allocated());
+}
+
+bool fits_now(std::uint64_t total, const vk::Device& device) {
+  return total <= available_to(device, 1) && limited(total) <= device.memory_account().left();
+}
+
+/// Whether `total` bytes fit the device, once others of its account have left where that helps.
+bool make_room_for(std::uint64_t total, const vk::Device& device) {
+  while (!fits_now(total, device) && fits_alone(total, device) && device.memory_account().make_room(limited(total))) {
+  }
+  return fits_now(total, device);
+}
+
+}  // namespace
+
+std::uint32_t choose_experts_on_host(const model::WeightLayout& layout, std::optional<std::uint32_t> asked,
+                                     const std::function<bool(std::uint32_t)>& fits) {
+  const std::uint32_t all = layout.leading_experts();
+  if (asked.value_or(0) > 0 && all == 0)
+    fail(Code::invalid_argument, "--experts-on-host {} is for models with experts, and this one has none; leave it out", *asked);
+  if (asked) return std::min(*asked, all);
+  std::uint32_t layers = 0;
+  while (layers < all && !fits(layers)) ++layers;
+  return layers;
+}
+
+void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32_t> asked, const MemoryPlan& whole,
+                          const vk::Device& device) {
+  const auto total_with = [&](std::uint32_t layers) {
+    std::uint64_t total = whole.total();
+    for (std::uint32_t layer = 0; layer < layers; ++layer) total -= layout.expert_bytes(layer);
+    return total;
+  };
+  const auto choose = [&](bool (*fits)(std::uint64_t, const vk::Device&)) {
+    return choose_experts_on_host(layout, asked, [&](std::uint32_t layers) { return fits(total_with(layers), device); });
+  };
+  std::uint32_t layers = choose(fits_alone);
+  if (!asked && layout.leading_experts() > 0 && !make_room_for(total_with(layers), device)) layers = choose(fits_now);
+  layout.keep_experts_on_host(layers);
+}
+
+void check_host_memory(const HostNeeds& needs) {
+  if (needs.experts == 0 || needs.available == 0 || needs.experts + needs.shared <= needs.available) return;
+  const std::string experts = fmt::format("the experts of the first {} layers need {:.1f} MiB of host memory", needs.layers,
+                                          mib_up(needs.experts)),
+                    free = fmt::format("{:.0f} MiB are free", static_cast<double>(needs.available) / mib),
+                    smaller = "a smaller or more strongly quantised model";
+  if (needs.shared == 0) {
+    fail(Code::out_of_memory, "{}, but {}; keep fewer layers' experts there (--experts-on-host), or take {}", experts, free, smaller);
+  }
+  fail(Code::out_of_memory, "{} beside the {:.1f} MiB that the device takes of it, but {}; take a smaller context (--ctx), or {}", experts,
+       mib_up(needs.shared), free, smaller);
+}
+
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device) {
   const vk::Caps& caps = device.caps();
   const vk::MemoryAccount& account = device.memory_account();
@@ -110,31 +173,33 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
          "--ctx",
          shape.context, static_cast<double>(largest) / mib, caps.name, static_cast<double>(caps.max_storage_range) / mib);
   }
-  const auto available = [&] {
-    plan.device_available = device.memory_available();
-    plan.host_available = platform::free_memory();
-    return share_of(caps, plan.device_available, plan.host_available, 1);
-  };
-  const auto fits_alone = [&] { return plan.total() <= available_alone_to(device, 1); };
-  const std::uint64_t limited = plan.total() + plan.working();
-  while ((limited > account.left() || plan.total() > available()) && fits_alone() && account.make_room(limited)) {
-  }
+  make_room_for(plan.total(), device);
+  plan.device_available = device.memory_available();
+  plan.host_available = platform::free_memory();
   const auto needs = [&](std::uint64_t bytes, const std::string& more) {
-    return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations{})",
+    const std::string experts =
+        plan.host_weights == 0 ? ""
+                               : fmt::format(" beside the experts of the first {} layers, which stay in host memory", plan.experts_on_host);
+    return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations{}){}",
                        mib_up(bytes), static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib, plan.context,
-                       static_cast<double>(plan.activations) / mib, more);
+                       static_cast<double>(plan.activations) / mib, more, experts);
   };
-  if (limited > account.left()) {
+  if (limited(plan.total()) > account.left()) {
     fail(Code::out_of_memory,
          "{}, but {}; raise the limit, or take a smaller context (--ctx), or a smaller or more strongly quantised model",
-         needs(limited, fmt::format(", {:.1f} working memory", static_cast<double>(plan.working()) / mib)), limit_text(account));
+         needs(limited(plan.total()), fmt::format(", {:.1f} working memory", static_cast<double>(plan.working()) / mib)),
+         limit_text(account));
   }
-  if (const std::uint64_t free = available(); plan.total() > free) {
+  if (const std::uint64_t free = share_of(caps, plan.device_available, plan.host_available, 1); plan.total() > free) {
     fail(Code::out_of_memory,
          "{}, but {} has {:.0f} MiB free; take a smaller context (--ctx), a smaller or more strongly quantised model, or another device "
          "(--device)",
          needs(plan.total(), ""), caps.name, static_cast<double>(free) / mib);
   }
+  check_host_memory({.layers = plan.experts_on_host,
+                     .experts = plan.host_weights,
+                     .shared = caps.shares_system_memory() ? plan.total() : 0,
+                     .available = plan.host_available});
 }
 
 }  // namespace skipstone::engine

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "engine/engine.h"
 #include "exec/loaded_model.h"
@@ -25,6 +27,22 @@ std::uint32_t choose_context(const model::Config& config, std::uint32_t asked);
 exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, const KvTypes& kv, KvFormat by_default);
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
+
+/// The number of leading layers whose experts are in host memory: `asked`, or the fewest for which `fits` says true; all if it never does.
+/// Throws invalid_argument if a model without experts is asked for some.
+std::uint32_t choose_experts_on_host(const model::WeightLayout& layout, std::optional<std::uint32_t> asked,
+                                     const std::function<bool(std::uint32_t layers)>& fits);
+/// Chooses them for a model on one device and puts them there, once the device's account has made room for the rest. Others leave before
+/// experts do: these read more slowly as long as the model is loaded.
+void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32_t> asked, const MemoryPlan& whole,
+                          const vk::Device& device);
+/// What the experts of the first `layers` layers take of `available` bytes of host memory, of which devices take `shared` bytes besides.
+struct HostNeeds {
+  std::uint32_t layers = 0;
+  std::uint64_t experts = 0, shared = 0, available = 0;  ///< available: 0 if it is not known
+};
+/// Throws out_of_memory with the numbers where they do not fit.
+void check_host_memory(const HostNeeds& needs);
 
 /// Bytes that a plan may use of `device`, one of `sharers` in system memory.
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);

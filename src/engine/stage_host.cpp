@@ -80,7 +80,11 @@ std::string StageHost::described() const {
                   .kv = memory_.kv,
                   .activations = memory_.activations,
                   .held = model_.device->memory_allocated(),
-                  .validation_messages = model_.device->instance().validation_messages()});
+                  .validation_messages = model_.device->instance().validation_messages(),
+                  .of_system = caps.shares_system_memory(),
+                  .experts_on_host = memory_.experts_on_host,
+                  .host_weights = memory_.host_weights,
+                  .host_held = model_.device->host_memory_allocated()});
 }
 
 void StageHost::load(const StageSetup& setup) {
@@ -104,6 +108,7 @@ void StageHost::load(const StageSetup& setup) {
   model_.shape = setup.shape;
   model_.shape.begin = setup.ends[number_ - 1];
   model_.shape.end = setup.ends[number_];
+  model_.layout.keep_experts_on_host(setup.experts_on_host);
   model_.layout.keep_layers(model_.shape.begin, model_.shape.end);
   memory_ = plan_memory(model_.config, model_.layout, model_.shape);
   check_memory(memory_, model_.config, model_.shape, *model_.device);

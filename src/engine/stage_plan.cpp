@@ -72,6 +72,24 @@ std::vector<std::uint32_t> ends_by_memory(const StageNeeds& needs, std::span<con
   return *ends;
 }
 
+/// Of all stages together.
+std::uint64_t bytes_of_all(const StageNeeds& needs, std::size_t stages) {
+  return needs.of(0, static_cast<std::uint32_t>(needs.layers.size())) + (stages - 1) * needs.later_activations;
+}
+
+/// Whether plan_stages() has a plan that takes no more than `left` bytes of a limit, `of_all` stages or of the first one. Throws what it
+/// throws of other faults than memory.
+bool fits(const StageNeeds& needs, std::span<const StageDevice> devices, std::uint64_t left, bool of_all) {
+  try {
+    const std::vector<std::uint32_t> ends = plan_stages(needs, devices);
+    const std::uint64_t bytes = of_all ? bytes_of_all(needs, devices.size()) : needs.of(0, ends.front());
+    return bytes + MemoryPlan::working_memory(bytes) <= left;
+  } catch (const Error& error) {
+    if (error.code() != Code::out_of_memory) throw;
+    return false;
+  }
+}
+
 /// The named devices, else all that are not CPUs, else the best one.
 std::vector<StageWish> wishes_of(const EngineOptions& options, const std::vector<DeviceEntry>& devices) {
   if (!options.devices.empty()) return parse_devices(options.devices, env::flag("SKIPSTONE_SAME_DEVICE"));
@@ -145,6 +163,15 @@ std::uint64_t StageNeeds::of(std::uint32_t begin, std::uint32_t end) const {
   return std::accumulate(layers.begin() + begin, layers.begin() + end, fixed);
 }
 
+StageNeeds StageNeeds::with_experts_on_host(std::uint32_t count) const {
+  StageNeeds needs = *this;
+  for (std::uint32_t layer = 0; layer < std::min<std::size_t>(count, experts.size()); ++layer) {
+    needs.layers[layer] -= experts[layer];
+    needs.experts[layer] = 0;
+  }
+  return needs;
+}
+
 StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& layout, const exec::SequenceShape& shape) {
   StageNeeds needs;
   exec::SequenceShape part = shape;
@@ -153,6 +180,7 @@ StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& l
     part.begin = layer, part.end = layer + 1;
     layers += layout.layer_bytes(layer);
     needs.layers.push_back(layout.layer_bytes(layer) + exec::plan_bytes(config, part).kv);
+    needs.experts.push_back(layout.expert_bytes(layer));
   }
   needs.head = layout.bytes() - layers;
   part.begin = 0, part.end = config.layer_count() > 1 ? 1 : 0;
@@ -192,11 +220,10 @@ std::vector<std::uint32_t> plan_stages(const StageNeeds& needs, std::span<const 
 std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAccount& charged,
                                           const std::function<std::vector<StageDevice>(bool alone)>& devices) {
   const vk::MemoryAccount& account = charged.account;
-  const auto layers = static_cast<std::uint32_t>(needs.layers.size());
-  const auto makes_room = [&](std::uint64_t bytes_of_all) {
+  const auto makes_room = [&](std::uint64_t bytes) {
     try {
       const std::vector<std::uint32_t> ends = plan_stages(needs, devices(true));
-      return account.make_room(charged.of_all ? bytes_of_all : needs.of(0, ends.front()));
+      return account.make_room(charged.of_all ? bytes : needs.of(0, ends.front()));
     } catch (const Error& error) {
       if (error.code() != Code::out_of_memory) throw;
       return false;
@@ -204,7 +231,7 @@ std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAc
   };
   for (;;) {
     const std::vector<StageDevice> now = devices(false);
-    const std::uint64_t bytes = needs.of(0, layers) + (now.size() - 1) * needs.later_activations;
+    const std::uint64_t bytes = bytes_of_all(needs, now.size());
     if (const std::uint64_t limited = bytes + MemoryPlan::working_memory(bytes); charged.of_all && limited > account.left()) {
       if (makes_room(limited)) continue;
       fail(Code::out_of_memory, "the model needs {:.1f} MiB{}, but {}", mib_up(limited), now.size() > 1 ? " on its devices together" : "",
@@ -216,6 +243,46 @@ std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAc
       if (error.code() != Code::out_of_memory || !makes_room(bytes)) throw;
     }
   }
+}
+
+StagePlan plan_with_experts(const StageNeeds& needs, const model::WeightLayout& layout, std::optional<std::uint32_t> asked,
+                            const StageAccount& charged, const std::function<std::vector<StageDevice>(bool alone)>& devices) {
+  const auto layers = static_cast<std::uint32_t>(needs.layers.size());
+  const auto choose = [&](bool alone) {
+    if (asked || layout.leading_experts() == 0) return choose_experts_on_host(layout, asked, {});
+    const std::vector<StageDevice> list = devices(alone);
+    const std::uint64_t left = alone ? charged.account.left_beside(0) : charged.account.left();
+    return choose_experts_on_host(layout, asked,
+                                  [&](std::uint32_t count) { return fits(needs.with_experts_on_host(count), list, left, charged.of_all); });
+  };
+  const auto plan_with = [&](std::uint32_t count) {
+    try {
+      return StagePlan{plan_with_room(needs.with_experts_on_host(count), charged, devices), count};
+    } catch (const Error& error) {
+      if (count == 0 || error.code() != Code::out_of_memory) throw;
+      fail(error.code(), "{}, with the experts of the first {} layers in host memory already", error.what(), count);
+    }
+  };
+  const std::uint32_t least = choose(true);
+  StagePlan plan;
+  try {
+    plan = plan_with(least);
+  } catch (const Error& error) {
+    // Others of the account have not left, though the model would fit then.
+    const std::uint32_t now = error.code() == Code::out_of_memory && !asked ? choose(false) : least;
+    if (now == least) throw;
+    plan = plan_with(now);
+  }
+  if (!charged.of_all || plan.experts_on_host == 0) return plan;
+  const StageNeeds rest = needs.with_experts_on_host(plan.experts_on_host);
+  HostNeeds host{.layers = plan.experts_on_host, .available = platform::free_memory()};
+  for (std::uint32_t layer = 0; layer < layers; ++layer) host.experts += needs.layers[layer] - rest.layers[layer];
+  const std::vector<StageDevice> list = devices(false);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].of_system) host.shared += rest.of(i == 0 ? 0 : plan.ends[i - 1], plan.ends[i]);
+  }
+  check_host_memory(host);
+  return plan;
 }
 
 std::vector<StageState> plan_devices(const EngineOptions& options) {
@@ -239,22 +306,26 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
     }
     const auto sharers = static_cast<std::uint32_t>(wishes.size());
     stage.available = std::min(share_of(caps, free, platform::free_memory(), sharers), account.left());
-    devices.push_back({fmt::format("{} ({})", stage.place, stage.device), stage.available, wish.layers});
+    stage.of_system = caps.shares_system_memory();
+    devices.push_back({fmt::format("{} ({})", stage.place, stage.device), stage.available, wish.layers, stage.of_system});
     plan.push_back(std::move(stage));
   }
   StageNeeds needs = stage_needs(config, layout, shape);
   if (wishes.size() == 1) needs.first_activations = exec::plan_bytes(config, shape).activations;  // of all layers on one device
-  const std::vector<std::uint32_t> ends = plan_with_room(needs, {account}, [&](bool) { return devices; });
+  const StagePlan chosen = plan_with_experts(needs, layout, options.experts_on_host, {account}, [&](bool) { return devices; });
   for (std::size_t i = 0; i < plan.size(); ++i) {
     exec::SequenceShape part = shape;
-    plan[i].begin = part.begin = i == 0 ? 0 : ends[i - 1];
-    plan[i].end = part.end = ends[i];
+    plan[i].begin = part.begin = i == 0 ? 0 : chosen.ends[i - 1];
+    plan[i].end = part.end = chosen.ends[i];
     model::WeightLayout own = layout;
+    own.keep_experts_on_host(chosen.experts_on_host);
     own.keep_layers(part.begin, part.end);
     const MemoryPlan memory = plan_memory(config, own, part);
     plan[i].weights = memory.weights;
     plan[i].kv = memory.kv;
     plan[i].activations = memory.activations;
+    plan[i].host_weights = memory.host_weights;
+    plan[i].experts_on_host = memory.experts_on_host;
   }
   return plan;
 }

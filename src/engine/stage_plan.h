@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,11 +33,14 @@ std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks
 
 /// Memory of the parts of a model, in bytes.
 struct StageNeeds {
-  std::vector<std::uint64_t> layers;    ///< by layer: weights, keys and values
-  std::uint64_t head = 0;               ///< embedding, last norm and output: of the first stage
-  std::uint64_t first_activations = 0;  ///< buffers of passes on the first stage
-  std::uint64_t later_activations = 0;  ///< the same on each later stage
+  std::vector<std::uint64_t> layers;        ///< by layer: weights, keys and values
+  std::vector<std::uint64_t> experts = {};  ///< of these, stacks of experts; without any: empty
+  std::uint64_t head = 0;                   ///< embedding, last norm and output: of the first stage
+  std::uint64_t first_activations = 0;      ///< buffers of passes on the first stage
+  std::uint64_t later_activations = 0;      ///< the same on each later stage
   std::uint64_t of(std::uint32_t begin, std::uint32_t end) const;
+  /// Those of the same model with the experts of its first `count` layers in host memory.
+  StageNeeds with_experts_on_host(std::uint32_t count) const;
 };
 StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& layout, const exec::SequenceShape& shape);
 
@@ -45,6 +49,7 @@ struct StageDevice {
   std::string place;            ///< "device 1 (NVIDIA ...)", "rank 1 (...)": for messages
   std::uint64_t available = 0;  ///< bytes
   std::uint32_t layers = 0;     ///< requested layers; 0: by memory
+  bool of_system = false;       ///< its memory is that of this process's system
 };
 
 /// The end of each stage's layers; the last is the model's. By memory: minimizes the share of memory used on the fullest device, with at
@@ -63,5 +68,14 @@ struct StageAccount {
 /// together.
 std::vector<std::uint32_t> plan_with_room(const StageNeeds& needs, const StageAccount& account,
                                           const std::function<std::vector<StageDevice>(bool alone)>& devices);
+
+struct StagePlan {
+  std::vector<std::uint32_t> ends;    ///< of plan_stages()
+  std::uint32_t experts_on_host = 0;  ///< leading layers of the model whose experts are in host memory
+};
+/// The same with experts in host memory as choose_experts_on_host() has them. Throws out_of_memory also where this process's system has no
+/// memory for those of `account.of_all`; other processes check their own.
+StagePlan plan_with_experts(const StageNeeds& needs, const model::WeightLayout& layout, std::optional<std::uint32_t> asked,
+                            const StageAccount& account, const std::function<std::vector<StageDevice>(bool alone)>& devices);
 
 }  // namespace skipstone::engine

@@ -135,7 +135,11 @@ std::string to_json(const StageState& s) {
                 {"kv", s.kv},
                 {"activations", s.activations},
                 {"held", s.held},
-                {"validation_messages", s.validation_messages}}) +
+                {"validation_messages", s.validation_messages},
+                {"of_system", s.of_system},
+                {"experts_on_host", s.experts_on_host},
+                {"host_weights", s.host_weights},
+                {"host_held", s.host_held}}) +
          "\n";
 }
 
@@ -147,7 +151,8 @@ std::vector<StageState> states_from(std::string_view lines) {
       const Json line = Json::parse(lines.substr(0, end));
       states.push_back({line.at("place"), line.at("device"), line.at("driver"), line.at("build"), line.at("available"),
                         line.at("available_alone"), line.at("layers").at(0), line.at("layers").at(1), line.at("weights"), line.at("kv"),
-                        line.at("activations"), line.at("held"), line.at("validation_messages")});
+                        line.at("activations"), line.at("held"), line.at("validation_messages"), line.at("of_system"),
+                        line.at("experts_on_host"), line.at("host_weights"), line.at("host_held")});
       lines = lines.substr(std::min(end + 1, lines.size()));
     }
     return states;
@@ -156,6 +161,7 @@ std::vector<StageState> states_from(std::string_view lines) {
 
 std::string to_json(const StageSetup& s) {
   return print({{"ends", s.ends},
+                {"experts_on_host", s.experts_on_host},
                 {"context", s.shape.context},
                 {"kv", {to_string(s.shape.kv_format.k), to_string(s.shape.kv_format.v)}},
                 {"chunk", s.shape.chunk},
@@ -175,6 +181,7 @@ StageSetup setup_from(std::string_view text) {
     const Json document = Json::parse(text);
     StageSetup s;
     s.ends = document.at("ends").get<std::vector<std::uint32_t>>();
+    s.experts_on_host = document.at("experts_on_host");
     s.shape.context = document.at("context");
     s.shape.kv_format = {kv_format_from(document.at("kv").at(0)), kv_format_from(document.at("kv").at(1))};
     s.shape.chunk = document.at("chunk");

@@ -27,11 +27,16 @@ struct StageState {
   std::uint64_t weights = 0, kv = 0, activations = 0;  ///< planned bytes
   std::uint64_t held = 0;                              ///< bytes allocated now
   std::uint64_t validation_messages = 0;
+  bool of_system = false;             ///< StageDevice::of_system
+  std::uint32_t experts_on_host = 0;  ///< leading layers of the model whose experts are in host memory
+  std::uint64_t host_weights = 0;     ///< planned bytes of those that are this stage's
+  std::uint64_t host_held = 0;        ///< bytes of them allocated now
 };
 
 /// Setup that all stages get before they load; each finds its layers by its stage number.
 struct StageSetup {
   std::vector<std::uint32_t> ends;            ///< by stage, including the first one
+  std::uint32_t experts_on_host = 0;          ///< leading layers of the model
   exec::SequenceShape shape;                  ///< except begin and end
   bool matrix = false;                        ///< kernels::Math
   bool tuned = true;                          ///< use kernel choices measured earlier on the stage's device

@@ -1,4 +1,4 @@
-// How a model's tensors lie on the device: by shape alone, so that plans and memory plans are made without one.
+// How a model's tensors lie in memory: by shape alone, so that plans and memory plans are made without one.
 #pragma once
 
 #include <cstdint>
@@ -126,6 +126,7 @@ struct TensorPlace {
   std::uint64_t scale_bytes(std::size_t part) const;  ///< plane 1; 0 for formats without
   std::uint64_t bytes() const;                        ///< of all parts
   std::uint32_t experts = 1, experts_used = 1;        ///< of a stack: its matrices, and how many of them a row reads
+  bool on_host = false;                               ///< in host memory, where the device reads it
   /// Where the rows are not those of the sources in their order: the row of the only source for each of them.
   std::vector<std::uint32_t> order = {};
   std::optional<TurnedRows> turned = {};  ///< of the only source, in floats or halves
@@ -157,9 +158,18 @@ struct WeightLayout {
   std::vector<PredictionWeights> predictions;  ///< by head
   std::vector<std::uint32_t> first_tensors;    ///< by layer of the model: its first ordinal; and the first one after all layers
   std::uint32_t first_of_heads = 0;            ///< the first ordinal of heads, which are the last tensors
+  std::uint32_t experts_on_host = 0;           ///< keep_experts_on_host()
 
-  std::uint64_t bytes() const;  ///< on the device
+  std::uint64_t bytes() const;       ///< of all tensors
+  std::uint64_t host_bytes() const;  ///< of those in host memory
   std::uint64_t layer_bytes(std::uint32_t layer) const;
+  std::uint64_t expert_bytes(std::uint32_t layer) const;  ///< of layer_bytes(), the stacks of experts; 0 for layers without
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(first_tensors.size() - 1); }
+  /// The number of leading layers among which all with experts are; 0 without any.
+  std::uint32_t leading_experts() const;
+  /// The stacks of experts in the first `count` layers of the model are in host memory, the others on the device. Biases, the router and
+  /// shared experts, which every row reads, stay on the device.
+  void keep_experts_on_host(std::uint32_t count);
   /// Tensors outside the layers [begin, end) get no bytes: embedding, last norm, output and heads belong to the first layer. Ordinals stay.
   void keep_layers(std::uint32_t begin, std::uint32_t end);
   /// Read by a pass over one token: all of it, but of experts those that a row chooses, one row of the embedding where that is not the

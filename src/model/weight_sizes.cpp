@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "gguf/gguf.h"
 #include "kernels/weight_format.h"
@@ -14,6 +15,15 @@ namespace {
 std::uint64_t units_of_part(const kernels::Matrix& matrix, std::size_t part) {
   return kernels::units_of_row(kernels::weight_format(matrix.format), matrix.k) *
          kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
+}
+
+/// The tensors of a layer that have a matrix of each expert.
+std::vector<std::uint32_t> stacks_of(const LayerWeights& layer) {
+  const auto* experts = std::get_if<ExpertsWeights>(&layer.feedforward);
+  if (experts == nullptr) return {};
+  std::vector<std::uint32_t> stacks{experts->up.tensor, experts->down.tensor};
+  if (experts->gate) stacks.push_back(experts->gate->tensor);
+  return stacks;
 }
 
 }  // namespace
@@ -45,6 +55,31 @@ std::uint64_t WeightLayout::layer_bytes(std::uint32_t layer) const {
   std::uint64_t total = 0;
   for (std::uint32_t tensor = first_tensors[layer]; tensor < first_tensors[layer + 1]; ++tensor) total += tensors[tensor].bytes();
   return total;
+}
+
+std::uint64_t WeightLayout::host_bytes() const {
+  std::uint64_t total = 0;
+  for (const TensorPlace& place : tensors) total += place.on_host ? place.bytes() : 0;
+  return total;
+}
+
+std::uint64_t WeightLayout::expert_bytes(std::uint32_t layer) const {
+  std::uint64_t total = 0;
+  for (const std::uint32_t tensor : stacks_of(layers[layer])) total += tensors[tensor].bytes();
+  return total;
+}
+
+std::uint32_t WeightLayout::leading_experts() const {
+  std::uint32_t count = layer_count();
+  while (count > 0 && stacks_of(layers[count - 1]).empty()) --count;
+  return count;
+}
+
+void WeightLayout::keep_experts_on_host(std::uint32_t count) {
+  experts_on_host = count;
+  for (std::uint32_t layer = 0; layer < layer_count(); ++layer) {
+    for (const std::uint32_t tensor : stacks_of(layers[layer])) tensors[tensor].on_host = layer < count;
+  }
 }
 
 void WeightLayout::keep_layers(std::uint32_t begin, std::uint32_t end) {

@@ -44,16 +44,17 @@ void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t p
 
 Weights::Weights(const std::shared_ptr<vk::Device>& device, const WeightLayout& layout, const std::function<void(double)>& progress,
                  RandomWeights* random)
-    : arena_(device, vk::Role::weights) {
+    : device_arena_(device, vk::Role::weights), host_arena_(device, vk::Role::host_weights) {
   vk::Uploader uploader(device);
   const auto total = static_cast<double>(std::max<std::uint64_t>(1, layout.bytes()));
   double done = 0;
   for (const TensorPlace& place : layout.tensors) {
     std::vector<Buffers> buffers;
+    vk::Arena& arena = place.on_host ? host_arena_ : device_arena_;
     for (std::size_t part = 0; part < place.matrix.parts.size(); ++part) {
       Buffers b;
-      b.quants = arena_.allocate(place.quant_bytes(part));
-      if (place.scale_bytes(part) > 0) b.scales = arena_.allocate(place.scale_bytes(part));
+      b.quants = arena.allocate(place.quant_bytes(part));
+      if (place.scale_bytes(part) > 0) b.scales = arena.allocate(place.scale_bytes(part));
       if (random != nullptr) {
         random->fill(place, part, 0, b.quants);
         if (b.scales) random->fill(place, part, 1, b.scales);

@@ -1,4 +1,4 @@
-// A model's tensors in device memory, repacked to the kernels' layout.
+// A model's tensors in memory that the device reads, repacked to the kernels' layout.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,12 @@ class Weights {
 
   /// The buffer of a Resource of kind `weight`; empty if there is none.
   vk::Slice slice(const kernels::Resource& resource) const;
-  std::uint64_t device_bytes() const { return arena_.allocated(); }
 
  private:
   struct Buffers {
     vk::Slice quants, scales;
   };
-  vk::Arena arena_;
+  vk::Arena device_arena_, host_arena_;
   std::vector<std::vector<Buffers>> tensors_;  ///< by ordinal, then part
 };
 

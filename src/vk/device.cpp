@@ -111,15 +111,15 @@ void DeviceState::name(VkObjectType type, std::uint64_t object, const char* text
   set_name(handle, &info);  // only a help for debuggers: a failure changes nothing
 }
 
-bool DeviceState::reserve(std::uint64_t bytes) {
-  if (!account->take(caps.device_uuid, bytes)) return false;
-  allocated += bytes;
+bool DeviceState::reserve(std::uint64_t bytes, bool on_host) {
+  if (!on_host && !account->take(caps.device_uuid, bytes)) return false;
+  (on_host ? allocated_on_host : allocated) += bytes;
   return true;
 }
 
-void DeviceState::release(std::uint64_t bytes) {
-  allocated -= bytes;
-  account->give_back(caps.device_uuid, bytes);
+void DeviceState::release(std::uint64_t bytes, bool on_host) {
+  (on_host ? allocated_on_host : allocated) -= bytes;
+  if (!on_host) account->give_back(caps.device_uuid, bytes);
 }
 
 void DeviceState::throw_lost() const {
@@ -184,6 +184,7 @@ void Device::require_alive() const {
   if (state_->is_lost) state_->throw_lost();
 }
 std::uint64_t Device::memory_allocated() const { return state_->allocated; }
+std::uint64_t Device::host_memory_allocated() const { return state_->allocated_on_host; }
 std::uint64_t Device::memory_of_others() const {
   const std::uint64_t own = state_->allocated, all = state_->account->held_on(state_->caps.device_uuid);
   return all - std::min(own, all);

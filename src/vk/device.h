@@ -70,10 +70,11 @@ class Device {
   const Tuning& tuning() const;
   void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
-  void require_alive() const;              ///< throws device_lost, as submissions do, where it is lost
-  std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
-  std::uint64_t memory_available() const;  ///< bytes of the largest device-local heap that are free now, as far as the driver says
-  std::uint64_t memory_of_others() const;  ///< bytes that other Devices of the account hold of the same physical device
+  void require_alive() const;                   ///< throws device_lost, as submissions do, where it is lost
+  std::uint64_t memory_allocated() const;       ///< bytes of device memory held by all arenas now
+  std::uint64_t host_memory_allocated() const;  ///< bytes of Role::host_weights, which are not among these
+  std::uint64_t memory_available() const;       ///< bytes of the largest device-local heap that are free now, as far as the driver says
+  std::uint64_t memory_of_others() const;       ///< bytes that other Devices of the account hold of the same physical device
   /// memory_available() if these gave theirs back: no more than the heap has beside what this Device holds, since drivers that do not say
   /// what is used count this Device's memory alone.
   std::uint64_t memory_available_alone() const;

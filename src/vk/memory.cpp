@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "base/status.h"
 #include "vk/vulkan_state.h"
@@ -20,6 +21,7 @@ struct RoleRow {
   const char* name;
   bool map;
   bool large_heap_first;  ///< else the type with the fewest properties beyond those asked for
+  bool on_host;           ///< never device-local memory where there is other memory; held beside the device's account
   std::uint64_t first_block, largest_block;
   VkMemoryPropertyFlags flags[2];  ///< to be tried in order; 0: no second choice
 };
@@ -27,12 +29,13 @@ struct RoleRow {
 // Read-back memory is cached, for reads from write-combined memory are 13 times slower; and always coherent (the specification promises a
 // coherent type), so that the host never has to flush or invalidate. Blocks start small: a 30 MB model must not take hundreds.
 constexpr RoleRow role_rows[] = {
-    {Role::weights, "weights", true, true, 4 * mib, 256 * mib, {local, 0}},
-    {Role::kv, "KV cache", false, true, 4 * mib, 64 * mib, {local, 0}},
-    {Role::activations, "activations", false, true, 4 * mib, 64 * mib, {local, 0}},
-    {Role::state, "state", true, true, 1 * mib, 32 * mib, {local | host, host}},
-    {Role::staging, "staging", true, false, 1 * mib, 32 * mib, {host, 0}},
-    {Role::readback, "read-back", true, false, 1 * mib, 32 * mib, {host | cached, host}},
+    {Role::weights, "weights", true, true, false, 4 * mib, 256 * mib, {local, 0}},
+    {Role::host_weights, "weights in host memory", true, false, true, 4 * mib, 256 * mib, {host, 0}},
+    {Role::kv, "KV cache", false, true, false, 4 * mib, 64 * mib, {local, 0}},
+    {Role::activations, "activations", false, true, false, 4 * mib, 64 * mib, {local, 0}},
+    {Role::state, "state", true, true, false, 1 * mib, 32 * mib, {local | host, host}},
+    {Role::staging, "staging", true, false, false, 1 * mib, 32 * mib, {host, 0}},
+    {Role::readback, "read-back", true, false, false, 1 * mib, 32 * mib, {host | cached, host}},
 };
 
 const RoleRow& row_of(Role role) {
@@ -59,6 +62,8 @@ std::vector<std::uint32_t> candidates(const DeviceState& device, const RoleRow& 
       const auto flags = memory.memoryTypes[i].propertyFlags;
       if ((usable >> i & 1) != 0 && (flags & wish) == wish && (flags & ~known) == 0) types.push_back(i);
     }
+    const auto is_local = [&](std::uint32_t type) { return (memory.memoryTypes[type].propertyFlags & local) != 0; };
+    if (row.on_host && !std::ranges::all_of(types, is_local)) std::erase_if(types, is_local);
     const auto extra = [&](std::uint32_t type) { return std::popcount(memory.memoryTypes[type].propertyFlags & ~wish); };
     const auto heap = [&](std::uint32_t type) { return memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size; };
     std::stable_sort(types.begin(), types.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -78,6 +83,7 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   auto block = std::make_unique<Block>();
   block->device = &device;
   block->bytes = bytes;
+  block->on_host = row.on_host;
   auto info = make<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
@@ -92,13 +98,13 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   for (const std::uint32_t type : candidates(device, row, needs.memoryTypeBits)) {
     const auto& properties = device.memory.memoryTypes[type];
     if (needs.size > device.memory.memoryHeaps[properties.heapIndex].size) continue;  // some drivers promise it and fail at first use
-    if (!device.reserve(needs.size)) return nullptr;
+    if (!device.reserve(needs.size, row.on_host)) return nullptr;
     auto allocation = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
     allocation.allocationSize = needs.size;
     allocation.memoryTypeIndex = type;
     if (device.fn.vkAllocateMemory(device.handle, &allocation, nullptr, &block->memory) != VK_SUCCESS) {
       block->memory = VK_NULL_HANDLE;
-      device.release(needs.size);
+      device.release(needs.size, row.on_host);
       continue;
     }
     block->allocated = needs.size;
@@ -134,7 +140,7 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   const auto in_mib = [](std::uint64_t value) { return (value + mib - 1) / mib; };
   const auto tenths = [](std::uint64_t value) { return static_cast<double>(value) / mib; };
   const std::uint64_t held = device.account->held(), limit = device.account->limit();
-  if (bytes > device.account->left()) {
+  if (!row.on_host && bytes > device.account->left()) {
     fail(
         Code::out_of_memory,
         "{:.1f} MiB more for {} would pass the memory limit of {:.1f} MiB, of which {:.1f} MiB are held already; raise the limit, or use a "
@@ -152,8 +158,8 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
        "device '{}' has no {} MiB for {}: {} MiB are held already, its heap has {} MiB with {} MiB available, and one allocation may have "
        "{} MiB; "
        "use a smaller model or context, or another device",
-       device.caps.name, in_mib(bytes), row.name, in_mib(device.allocated), in_mib(heap_bytes), in_mib(available),
-       in_mib(device.caps.max_allocation));
+       device.caps.name, in_mib(bytes), row.name, in_mib(row.on_host ? device.allocated_on_host : device.allocated), in_mib(heap_bytes),
+       in_mib(available), in_mib(device.caps.max_allocation));
 }
 
 }  // namespace
@@ -163,7 +169,7 @@ Block::~Block() {
   if (buffer != VK_NULL_HANDLE) device->fn.vkDestroyBuffer(device->handle, buffer, nullptr);
   if (memory == VK_NULL_HANDLE) return;
   device->fn.vkFreeMemory(device->handle, memory, nullptr);
-  device->release(allocated);
+  device->release(allocated, on_host);
 }
 
 std::uint64_t Device::memory_available() const {
@@ -227,7 +233,8 @@ Slice Arena::allocate(std::uint64_t bytes, Shortage shortage) {
     }
   }
   if (entry == nullptr) {
-    const std::uint64_t wished = state_->next_block(padded, device.caps, device.account->left());
+    const std::uint64_t left = state_->row->on_host ? std::numeric_limits<std::uint64_t>::max() : device.account->left();
+    const std::uint64_t wished = state_->next_block(padded, device.caps, left);
     auto block = make_block(device, *state_->row, wished);
     if (block == nullptr && wished > padded) block = make_block(device, *state_->row, padded);
     while (block == nullptr && shortage == Shortage::makes_room && device.account->make_room(padded))

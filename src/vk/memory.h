@@ -1,4 +1,4 @@
-// Device memory by role: a few large blocks each, handed out front to back, given back all at once.
+// Memory of a device by role: a few large blocks each, handed out front to back, given back all at once.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,14 @@ class Device;
 struct Block;  // a VkBuffer bound to its memory
 
 enum class Role {
-  weights,      ///< device local; host visible too where the device has such memory (then `mapped` is set)
-  kv,           ///< device local
-  activations,  ///< device local
-  state,        ///< host visible and coherent, device local if such memory exists: small, written by the host each round; may hold
-                ///< conditions
-  staging,      ///< host visible, for uploads
-  readback,     ///< host visible and cached
+  weights,       ///< device local; host visible too where the device has such memory (then `mapped` is set)
+  host_weights,  ///< host visible and not device local unless all memory is: the device reads it there, no limit of device memory counts it
+  kv,            ///< device local
+  activations,   ///< device local
+  state,         ///< host visible and coherent, device local if such memory exists: small, written by the host each round; may hold
+                 ///< conditions
+  staging,       ///< host visible, for uploads
+  readback,      ///< host visible and cached
 };
 
 /// A range of a block. Copyable, cheap; valid as long as its Arena lives.
@@ -48,7 +49,7 @@ class Arena {
 
   /// Throws out_of_memory with the numbers (asked, held, heap). Never returns an empty slice for bytes > 0.
   Slice allocate(std::uint64_t bytes, Shortage shortage = Shortage::makes_room);
-  std::uint64_t allocated() const;  ///< bytes of device memory held
+  std::uint64_t allocated() const;  ///< bytes held
 
  private:
   std::shared_ptr<Device> device_;

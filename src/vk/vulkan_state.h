@@ -91,8 +91,9 @@ struct DeviceState {
   Tuning tuning;
   std::optional<HostDevice> host;  ///< the owner of these handles; nullopt for a device of our own
   bool low_priority = false;
-  std::shared_ptr<MemoryAccount> account;  ///< of several devices
-  std::atomic<std::uint64_t> allocated{0};
+  std::shared_ptr<MemoryAccount> account;                                                ///< of several devices
+  std::atomic<std::uint64_t> allocated{0};                                               ///< bytes that the account counts
+  std::atomic<std::uint64_t> allocated_on_host{0};                                       ///< bytes of Role::host_weights, which it does not
   std::mutex set_layouts_mutex;                                                          ///< pipelines are made by several threads
   std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
 
@@ -110,9 +111,9 @@ struct DeviceState {
   VkDescriptorSetLayout set_layout(std::uint32_t bindings, std::uint32_t texel_bindings);
   void name(VkObjectType type, std::uint64_t object, const char* text) const;
 
-  /// Counts `bytes` as held, unless that passes the account's limit.
-  bool reserve(std::uint64_t bytes);
-  void release(std::uint64_t bytes);
+  /// Counts `bytes` as held, unless that passes the account's limit, which is none of memory `on_host`.
+  bool reserve(std::uint64_t bytes, bool on_host);
+  void release(std::uint64_t bytes, bool on_host);
 
   /// From any thread. `what`: the work in words. Throws device_lost where the device is lost.
   void submit(const VkSubmitInfo& info, VkFence fence, const std::string& what);
@@ -161,6 +162,7 @@ struct Block {
   VkDeviceMemory memory = VK_NULL_HANDLE;
   std::uint64_t bytes = 0;      ///< of the buffer
   std::uint64_t allocated = 0;  ///< of the memory
+  bool on_host = false;         ///< Role::host_weights
   std::byte* mapped = nullptr;  ///< always coherent
 
   Block() = default;

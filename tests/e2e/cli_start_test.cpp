@@ -120,6 +120,47 @@ TEST_F(CliStart, APlannedLimitIsEnough) {
   }
 }
 
+// A model with experts is larger than the limit: what `inspect` and `devices --plan` say of it is what `run` does.
+TEST_F(CliStart, ExpertsThatDoNotFitStayInHostMemory) {
+  fixtures::TinyConfig config = fixtures::tiny_family("qwen3moe");
+  config.layers = 4;
+  config.dim = 128;
+  config.experts = 60;
+  const std::string file = folder_.file("experts.gguf");
+  fixtures::write_tiny_model(config, file);
+  const json plan = json::parse(run({"inspect", file, "--json"}).out)["memory_plan"];
+  const std::string limit = std::to_string((plan["total"].get<std::uint64_t>() + plan["working"].get<std::uint64_t>()) * 2 / 3);
+  const auto generate = [&](const Arguments& more) {
+    Arguments all = {"run", "-m", file, "-p", "the quick", "-n", "12", "--temp", "0", "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const json whole = json::parse(generate({}).out), limited = json::parse(generate({"--memory", limit}).out);
+  EXPECT_EQ(limited["text"], whole["text"]);
+  EXPECT_EQ(whole["device"]["experts_on_host"], 0);
+  const json layers = limited["device"]["experts_on_host"];
+  EXPECT_GT(layers, 0);
+  EXPECT_GT(limited["device"]["host_bytes"], 0);
+
+  const json fits = json::parse(run({"inspect", file, "--json", "--memory", limit}).out)["devices"][0];
+  EXPECT_TRUE(fits["fits"].get<bool>()) << fits;
+  EXPECT_EQ(fits["experts_on_host"], layers);
+  EXPECT_TRUE(contains(run({"inspect", file, "--memory", limit}).out, "fits with the experts of the first "));
+  const json stage = json::parse(run({"devices", "--plan", "-m", file, "--memory", limit, "--device", "0", "--json"}).out)["stages"][0];
+  EXPECT_EQ(stage["experts_on_host"], layers);
+  EXPECT_EQ(stage["host_weights"], fits["host_weights"]);
+  EXPECT_TRUE(contains(run({"devices", "--plan", "-m", file, "--memory", limit, "--device", "0"}).out, "stay in host memory"));
+
+  for (const char* name : {"--experts-on-host", "--n-cpu-moe"}) EXPECT_EQ(json::parse(generate({name, "2"}).out)["text"], whole["text"]);
+  EXPECT_TRUE(contains(generate({"--experts-on-host", "2"}).error, "experts of the first 2 layers in host memory"));
+  const Result none = generate({"--memory", limit, "--experts-on-host", "0"});
+  EXPECT_EQ(none.code, 5);
+  EXPECT_TRUE(contains(none.error, "but the memory limit is")) << none.error;
+  const Result dense = run({"run", "-m", model(), "-p", "the", "-n", "1", "--experts-on-host", "2"});
+  EXPECT_EQ(dense.code, 2);
+  EXPECT_TRUE(contains(dense.error, "for models with experts")) << dense.error;
+}
+
 // --device chooses among them.
 TEST_F(CliStart, PlansForTheChosenDevice) {
   const std::string name = json::parse(run({"devices", "--json"}).out)["devices"][0]["name"];

@@ -120,7 +120,7 @@ TEST_F(StagesMemory, IsItsShareOfTheDeviceWhereOthersLeave) {
     const std::uint64_t heap = caps.device_bytes();
     ASSERT_TRUE(options.memory_account->take(caps.device_uuid, 2 * heap));
     EXPECT_EQ(available_alone_to(*device, 1), heap);
-    EXPECT_EQ(available_alone_to(*device, 2), caps.is_cpu() || caps.unified_memory ? heap / 2 : heap);
+    EXPECT_EQ(available_alone_to(*device, 2), caps.shares_system_memory() ? heap / 2 : heap);
     EXPECT_LE(available_to(*device, 2), heap);
     options.memory_account->give_back(caps.device_uuid, 2 * heap);
   }

@@ -46,6 +46,34 @@ TEST_F(Vk, MemoryIsZeroedAlignedAndCounted) {
   EXPECT_EQ(device->memory_allocated(), before);
 }
 
+TEST_F(Vk, HostWeightsAreBesideTheLimitOfDeviceMemory) {
+  const auto limited =
+      Device::create(Shared::get().instance, Shared::get().choice(), {.memory = std::make_shared<MemoryAccount>(1u << 20)});
+  {
+    Arena arena(limited, Role::host_weights);
+    const auto values = sequence(3u << 20);
+    const Slice slice = arena.allocate(values.size() * 4);
+    ASSERT_NE(slice.mapped, nullptr);
+    Uploader(limited).upload(std::as_bytes(std::span(values)), slice);
+    EXPECT_EQ(limited->memory_allocated(), 0u);
+    EXPECT_EQ(limited->host_memory_allocated(), arena.allocated());
+    EXPECT_EQ(code_of([&] { Arena(limited, Role::weights).allocate(2u << 20); }), Code::out_of_memory);
+
+    // The device reads what the host has written there.
+    Arena readback(limited, Role::readback, 64);
+    const Slice copy = readback.allocate(64);
+    Recorder recorder(limited);
+    recorder.copy(slice.part(values.size() * 4 - 64, 64), copy);
+    const Commands commands = recorder.finish();
+    Queue(limited).submit_and_wait(commands);
+    EXPECT_TRUE(std::equal(values.end() - 16, values.end(), words(copy).begin()));
+  }
+  EXPECT_EQ(limited->host_memory_allocated(), 0u);
+  std::string message;
+  EXPECT_EQ(code_of([&] { Arena(limited, Role::host_weights).allocate(std::uint64_t{1} << 50); }, &message), Code::out_of_memory);
+  EXPECT_NE(message.find("weights in host memory"), std::string::npos) << message;
+}
+
 TEST_F(Vk, BlocksGrowWithWhatIsHeld) {
   Arena arena(device, Role::weights);
   std::uint64_t asked = 0;

@@ -110,9 +110,31 @@ def interruptions():
     check(any(record.get("interrupted") for record in records), f"bench: does not say that it was interrupted: {out[:800]}")
 
 
+def experts_on_host():
+    """Experts in host memory of layers of both ranks, as many as asked and as the limit of the first rank needs."""
+    model = pathlib.Path(__file__).parents[3] / "shared/data/arch/qwen3moe/model.gguf"
+    if not model.exists():
+        print(f"{model} is not there: skipped")
+        return
+    arguments = ["run", "-m", str(model), "--prompt-tokens", "1,300,301,302", "-n", "24", "--ctx", "256", "--temp", "0", "--ignore-end", "--json"]
+    alone = json.loads(run(1, *arguments).stdout)["tokens"]
+    first = json.loads(run(1, "devices", "--plan", "-m", str(model), "--ctx", "256", "--json").stdout)["stages"][0]
+    for draft in ("none", "exit:1,k=4", "suffix"):
+        result = run(2, *arguments, "--draft", draft, "--devices", "mpi:4,2", "--experts-on-host", "5")
+        check(result.returncode == 0, f"experts on the host, {draft}: {result.stderr}")
+        answer = json.loads(result.stdout)
+        check(answer["tokens"] == alone and answer["device"]["experts_on_host"] == 5, f"experts on the host, {draft}: {answer}")
+    needed = first["weights"] * 4 // 6 + first["kv"] + first["activations"] + (3 << 20)
+    result = run(2, *arguments, "--devices", "mpi:4,2", "--memory", str(needed - (1 << 18)))
+    check(result.returncode == 0, f"experts on the host by the limit: {result.stderr}")
+    answer = json.loads(result.stdout)
+    check(answer["tokens"] == alone and answer["device"]["experts_on_host"] > 0, f"experts on the host by the limit: {answer}")
+
+
 texts()
 interruptions()
 layers_and_variables()
 memory()
 other_commands()
+experts_on_host()
 finish()

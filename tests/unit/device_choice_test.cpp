@@ -155,6 +155,22 @@ TEST(Quirks, TakeTheFp16TierFromTheDriverThatGetsItWrong) {
   for (const Quirk& quirk : quirks) EXPECT_NE(quirk.reason.find("https://"), std::string::npos);
 }
 
+// A card whose memory the host sees has memory of its own all the same.
+TEST(Caps, SayWhetherTheDevicesMemoryIsTheSystems) {
+  const auto shares = [](DeviceKind kind, bool visible, bool host_heap) {
+    Caps caps = device(0, "GPU", kind, 8 * gib);
+    caps.unified_memory = visible;
+    if (!host_heap) caps.heaps.erase(caps.heaps.begin());
+    return caps.shares_system_memory();
+  };
+  for (const bool visible : {false, true}) {
+    EXPECT_FALSE(shares(DeviceKind::discrete, visible, true));
+    EXPECT_TRUE(shares(DeviceKind::discrete, visible, false));
+    EXPECT_TRUE(shares(DeviceKind::integrated, visible, true));
+    EXPECT_TRUE(shares(DeviceKind::cpu, visible, true));
+  }
+}
+
 TEST(Quirks, PlanAgainstTheSystemsMemoryWhereLavapipeSaysTooLittle) {
   const auto planned = [](const char* driver, const char* info) {
     Caps caps = device(0, "llvmpipe (LLVM 15.0.6, 256 bits)", DeviceKind::cpu, 2 * gib);

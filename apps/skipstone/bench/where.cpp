@@ -7,6 +7,7 @@
 
 #include "json/json.h"
 #include "results/formats.h"
+#include "terminal/output.h"
 
 namespace cli::bench {
 namespace {
@@ -46,6 +47,8 @@ Where where(const skipstone::Engine& engine, const std::string& model_path) {
   w.kv_type = kv_name(info.kv_type);
   if (info.kv_type_v != info.kv_type) w.kv_type += std::string("/") + kv_name(info.kv_type_v);
   w.context = info.context;
+  w.experts_on_host = info.experts_on_host;
+  w.host_bytes = info.host_bytes;
   const Json report = Json::parse(engine.report());
   if (report.contains("stages")) w.stages = report["stages"];
   return w;
@@ -63,7 +66,9 @@ Json to_json(const Where& w) {
           {"architecture", w.architecture},
           {"fingerprint", w.fingerprint},
           {"context", w.context},
-          {"kv_type", w.kv_type}};
+          {"kv_type", w.kv_type},
+          {"experts_on_host", w.experts_on_host},
+          {"host_bytes", w.host_bytes}};
 }
 
 std::string device_text(const Where& w) {
@@ -74,6 +79,10 @@ std::string device_text(const Where& w) {
                         stage["layers"][1].get<std::uint32_t>() - 1, cell(stage["place"].get<std::string>()),
                         cell(stage["device"].get<std::string>()), cell(stage["driver"].get<std::string>()),
                         stage["held"].get<double>() / (1 << 20));
+  }
+  if (w.experts_on_host > 0) {
+    text += fmt::format("- experts of the first {} layers in host memory: {}\n", w.experts_on_host,
+                        bytes_text(static_cast<double>(w.host_bytes)));
   }
   return text;
 }

@@ -18,6 +18,8 @@ struct Where {
   std::string kv_type;
   Json stages;  ///< those of skipstone_engine_report(); null if one device has the model
   std::uint32_t context = 0;
+  std::uint32_t experts_on_host = 0;  ///< leading layers of the model whose experts are in host memory
+  std::uint64_t host_bytes = 0;       ///< of these
 };
 
 /// The fields for the current time and `engine`; `model_path` as the user named it. kv_type is the cache's actual type.

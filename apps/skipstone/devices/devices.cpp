@@ -121,14 +121,19 @@ void print_plan(const std::string& model, const EngineOptions& given, bool json)
   }
   std::vector<std::vector<std::string>> rows{{"device", "name", "layers", "weights", "KV cache", "activations", "needs", "free"}};
   const Json stages = Json::parse(report)["stages"];
+  const bool on_host = stages[0]["experts_on_host"] > 0;
+  if (on_host) rows.front().emplace_back("experts in host memory");
   for (const Json& stage : stages) {
     const std::uint64_t weights = stage["weights"], kv = stage["kv"], activations = stage["activations"];
     const auto size = [](std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
     rows.push_back({stage["place"].get<std::string>(), stage["device"].get<std::string>(),
                     fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),
                     size(weights), size(kv), size(activations), size(weights + kv + activations), bytes_text(stage["available"])});
+    if (on_host) rows.back().push_back(bytes_text(stage["host_weights"]));
   }
-  const std::string text = fitted_grid(rows, {.left = 2}, output_width());
+  std::string text = fitted_grid(rows, {.left = 2}, output_width());
+  if (on_host)
+    text += fmt::format("\nThe experts of the first {} layers stay in host memory.\n", stages[0]["experts_on_host"].get<std::uint32_t>());
   Output(false).write(json ? report + "\n" : text);
 }
 
@@ -174,6 +179,7 @@ void add_devices(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
   add_memory_option(*command, options->engine.memory);
+  add_experts_option(*command, options->engine.experts_on_host);
   add_kv_options(*command, options->engine);
   add_model_option(*command, options->model, "The model of --costs and --plan (GGUF); default: the bundled model");
   command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");

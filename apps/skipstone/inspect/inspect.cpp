@@ -89,6 +89,10 @@ std::string plan_text(const Json& plan, const Json& model) {
   const std::uint64_t working = plan["working"];
   text += fmt::format("  {:<12}{:>12}  {} of working memory more\n", "--memory",
                       bytes_text(plan["total"].get<double>() + static_cast<double>(working)), bytes_text(static_cast<double>(working)));
+  if (plan["experts"] > 0) {
+    text += fmt::format("  {:<12}{:>12}  of the weights, which can stay in host memory (--experts-on-host)\n", "experts",
+                        bytes_text(plan["experts"]));
+  }
   const auto less = [&](const char* part) {
     return 100.0 - 100.0 * static_cast<double>(plan[part].get<std::uint64_t>()) /
                        static_cast<double>(plan["kv_without_windows"].get<std::uint64_t>());
@@ -102,7 +106,8 @@ std::string plan_text(const Json& plan, const Json& model) {
   return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", bytes_text(plan["host_available"])) : "");
 }
 
-/// Whether the model fits on each device: [{"index", "name", "kind", "available": bytes or null, "fits", "why": "" or what is missing}].
+/// Whether the model fits on each device: [{"index", "name", "kind", "available": bytes or null, "experts_on_host": layers, "host_weights":
+/// bytes of their experts, "fits", "why": "" or what is missing}].
 /// Of --device alone where it is given. Empty where there is none, as on a machine without a driver: a file can be looked at there too.
 Json fits_on_devices(const std::string& model, EngineOptions options) {
   Json all = Json::array();
@@ -119,9 +124,15 @@ Json fits_on_devices(const std::string& model, EngineOptions options) {
   for (const Json& device : devices) {
     std::string why = device["unsuitable"];
     Json available;
+    std::uint64_t experts_on_host = 0, host_weights = 0;
     try {
       options.devices = std::to_string(device["index"].get<std::uint32_t>());
-      if (why.empty()) available = Json::parse(skipstone::plan_devices(engine_params(model, options)))["stages"][0]["available"];
+      if (why.empty()) {
+        const Json stage = Json::parse(skipstone::plan_devices(engine_params(model, options)))["stages"][0];
+        available = stage["available"];
+        experts_on_host = stage["experts_on_host"];
+        host_weights = stage["host_weights"];
+      }
     } catch (const skipstone::error& error) {
       why = error.what();
     }
@@ -129,6 +140,8 @@ Json fits_on_devices(const std::string& model, EngineOptions options) {
                    {"name", device["name"]},
                    {"kind", device["kind"]},
                    {"available", available},
+                   {"experts_on_host", experts_on_host},
+                   {"host_weights", host_weights},
                    {"fits", why.empty()},
                    {"why", why}});
   }
@@ -140,9 +153,13 @@ std::string fits_text(const Json& devices, std::uint64_t limit) {
   if (devices.empty()) return text + "  none that Vulkan knows; `skipstone devices` says more\n";
   for (const Json& device : devices) {
     const auto why = device["why"].get<std::string>();
-    const std::string verdict =
-        why.empty() ? fmt::format("fits ({} {})", bytes_text(device["available"]), device["available"] == limit ? "by --memory" : "free")
-                    : "does not fit: " + why;
+    const std::string experts = device["experts_on_host"] == 0
+                                    ? ""
+                                    : fmt::format(" with the experts of the first {} layers in host memory, {}",
+                                                  device["experts_on_host"].get<std::uint32_t>(), bytes_text(device["host_weights"]));
+    const std::string verdict = why.empty() ? fmt::format("fits{} ({} {})", experts, bytes_text(device["available"]),
+                                                          device["available"] == limit ? "by --memory" : "free")
+                                            : "does not fit: " + why;
     text += fmt::format("  {}: {}: {}\n", device["index"].get<std::uint32_t>(), short_text(device["name"]), verdict);
   }
   return text;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -132,6 +133,8 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.memory_limit = options.memory;
+  constexpr std::uint32_t most = std::numeric_limits<std::int32_t>::max();
+  if (options.experts_on_host) params.experts_on_host = static_cast<std::int32_t>(std::min(*options.experts_on_host, most));
   params.kv_type = kv_type(options.kv);
   params.kv_type_k = kv_type(options.kv_k);
   params.kv_type_v = kv_type(options.kv_v);
@@ -182,6 +185,14 @@ void add_memory_option(CLI::App& command, std::uint64_t& bytes) {
       ->type_name("SIZE");
 }
 
+void add_experts_option(CLI::App& command, std::optional<std::uint32_t>& layers) {
+  add_number(command, "--experts-on-host,--n-cpu-moe", layers,
+             "Experts of the first N layers stay in host memory, where the device reads them; default: of as many as do not fit the device")
+      ->envname("SKIPSTONE_EXPERTS_ON_HOST")
+      ->type_name("N")
+      ->group(advanced_group);
+}
+
 namespace {
 
 /// Options of llama.cpp that ask for what happens anyway: commands that were written for it run, and are told so once.
@@ -210,6 +221,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
   add_memory_option(command, options.memory);
+  add_experts_option(command, options.experts_on_host);
   add_kv_options(command, options);
   command
       .add_option(

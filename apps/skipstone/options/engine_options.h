@@ -3,6 +3,7 @@
 
 #include <CLI/App.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "json/json_fwd.h"
@@ -18,7 +19,8 @@ struct EngineOptions {
   std::string mtp_file;  ///< with heads for multi-token prediction; "": none
   double transfer_milliseconds = 0;
   std::uint32_t context = 0;
-  std::uint64_t memory = 0;  ///< most bytes of device memory; 0: what the device has
+  std::uint64_t memory = 0;                      ///< most bytes of device memory; 0: what the device has
+  std::optional<std::uint32_t> experts_on_host;  ///< leading layers whose experts stay in host memory; nothing: as few as fit
   bool no_tune = false;
 };
 
@@ -45,8 +47,11 @@ void add_devices_option(CLI::App& command, EngineOptions& options);
 
 /// Adds --memory.
 void add_memory_option(CLI::App& command, std::uint64_t& bytes);
+/// Adds --experts-on-host.
+void add_experts_option(CLI::App& command, std::optional<std::uint32_t>& layers);
 
-/// Adds --mtp-file, --ctx, --memory, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
+/// Adds --mtp-file, --ctx, --memory, --experts-on-host, --kv, --kv-k, --kv-v, --math, --pre, --device, --devices, --transfer-ms and
+/// --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a progress line. Throws Failure with the matching exit code, also if a signal arrived.

@@ -33,20 +33,25 @@ std::string text_of(std::string_view name, std::string_view kind, std::string_vi
   return fmt::format("{}, {}, driver {}", name, kind, driver);
 }
 
+/// ", experts of the first N layers in host memory: BYTES"; "" where there are none.
+std::string experts_text(const skipstone_engine_info& info) {
+  if (info.experts_on_host == 0) return {};
+  return fmt::format(", experts of the first {} layers in host memory: {}", info.experts_on_host,
+                     bytes_text(static_cast<double>(info.host_bytes)));
+}
+
 }  // namespace
 
 std::string device_text(const skipstone::Engine& engine) {
   const Json report = Json::parse(engine.report());
-  if (!report.contains("stages")) {
-    const skipstone_engine_info info = engine.info();
-    return text_of(info.device_name, info.device_kind, info.driver);
-  }
+  const skipstone_engine_info info = engine.info();
+  if (!report.contains("stages")) return text_of(info.device_name, info.device_kind, info.driver) + experts_text(info);
   std::string text;
   for (const Json& stage : report["stages"]) {
     text += fmt::format("{}{} (layers {}-{})", text.empty() ? "" : ", ", stage["device"].get<std::string>(),
                         stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1);
   }
-  return text;
+  return text + experts_text(info);
 }
 
 std::string gpu_without_driver(std::span<const DisplayAdapter> adapters, const Json& devices) {

@@ -10,7 +10,8 @@
 
 namespace cli {
 
-/// "NAME, KIND, driver DRIVER", or of several devices with some of the layers each: "NAME (layers 0-15), NAME (layers 16-31)".
+/// "NAME, KIND, driver DRIVER", or of several devices with some of the layers each: "NAME (layers 0-15), NAME (layers 16-31)"; and how many
+/// layers have their experts in host memory.
 std::string device_text(const skipstone::Engine& engine);
 
 /// What to do where `devices`, those that Vulkan knows (skipstone_list_devices()), are all CPUs and the computer has a GPU besides: a

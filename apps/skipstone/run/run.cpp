@@ -165,7 +165,12 @@ skipstone::Json result_json(const RunOptions& options, const std::string& model,
       {"draft", options.draft},
       {"statistics", statistics_json(statistics)},
       {"model", {{"path", model}, {"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
-      {"device", {{"name", info.device_name}, {"driver", info.driver}, {"tier", info.tier}}},
+      {"device",
+       {{"name", info.device_name},
+        {"driver", info.driver},
+        {"tier", info.tier},
+        {"experts_on_host", info.experts_on_host},
+        {"host_bytes", info.host_bytes}}},
       {"version", skipstone_version()}};
   if (options.agreement && !session.tokens().empty()) result["agreement"] = skipstone::agreement(session);
   if (!statistics.attention_cosine.empty()) result["attention_cosine"] = statistics.attention_cosine;

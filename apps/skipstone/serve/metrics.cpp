@@ -177,6 +177,7 @@ std::string Metrics::print(const ServerState& now, const std::vector<ModelState>
   gauge("models_memory_limit_bytes", "Device memory that all models together can have; 0: no limit.", now.model_limit);
   of_models("model_loaded", "gauge", "Whether a model is loaded.", [&](std::size_t i) { return models[i].loaded ? 1 : 0; });
   of_models("model_memory_bytes", "gauge", "Device memory of a model.", [&](std::size_t i) { return models[i].device_bytes; });
+  of_models("model_host_memory_bytes", "gauge", "Host memory of a model's experts.", [&](std::size_t i) { return models[i].host_bytes; });
   of_models("model_loads_total", "counter", "Times that a model was loaded.", [&](std::size_t i) { return models[i].loads; });
   of_models("model_unloads_total", "counter", "Times that a model was unloaded.", [&](std::size_t i) { return models[i].unloads; });
   of_models("prompt_tokens_total", "counter", "Tokens of prompts.", [&](std::size_t i) { return models_[i].prompt_tokens; });

@@ -37,7 +37,7 @@ struct ServerState {
 /// A model's load at a moment.
 struct ModelState {
   std::size_t waiting = 0, running = 0;
-  std::uint64_t loads = 0, unloads = 0, device_bytes = 0;
+  std::uint64_t loads = 0, unloads = 0, device_bytes = 0, host_bytes = 0;
   bool loaded = false;  ///< until its unloading begins
   std::string engine;   ///< skipstone_engine_report(); "" where there is none
 };

@@ -88,7 +88,9 @@ void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
     state.unloads = stored.unloads;
     state.loaded = static_cast<bool>(model);
     if (model) {
-      state.device_bytes = model->engine.info().device_bytes;
+      const skipstone_engine_info info = model->engine.info();
+      state.device_bytes = info.device_bytes;
+      state.host_bytes = info.host_bytes;
       state.engine = model->engine.report();
     }
   }

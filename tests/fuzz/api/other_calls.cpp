@@ -23,7 +23,7 @@ void Caller::load() {
   taken(skipstone_memory_account_create(either<std::uint64_t>({0, 1, UINT64_MAX}), nullptr, nullptr, one_in(60) ? nullptr : &account),
         "memory_account_create");
   if (one_in(4)) params.memory_account = account;
-  switch (random_.below(12)) {
+  switch (random_.below(13)) {
     case 0:
       params.context = UINT32_MAX;
       break;
@@ -56,6 +56,9 @@ void Caller::load() {
       break;
     case 10:
       params.prefixes = 5;
+      break;
+    case 11:
+      params.experts_on_host = either<int32_t>({INT32_MIN, -2, 0, 1, INT32_MAX});
       break;
     default:
       if (!one_in(8)) params.synthetic = "nosuch:type";
