@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "skipstone/chat.hpp"
 #include "skipstone/grammar.h"
 #include "skipstone/skipstone.hpp"
 

@@ -14,10 +14,10 @@
 #include "engine/engine_state.h"
 #include "grammar/answer.h"
 #include "grammar/gbnf.h"
+#include "grammar/grammar.h"
 #include "grammar/regex.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/schema.h"
-#include "grammar/grammar.h"
 #include "json/json.h"
 
 namespace skipstone::api {
@@ -90,8 +90,7 @@ skipstone_status skipstone_grammar_create(const skipstone_grammar_params* params
     api::require(grammar, "grammar");
     *grammar = nullptr;
     api::require(params, "params");
-    *grammar = new skipstone_grammar{
-        std::make_shared<grammar::Grammar>(grammar::Automaton::make(syntax_of(api::read_params(params))))};
+    *grammar = new skipstone_grammar{std::make_shared<grammar::Grammar>(grammar::Automaton::make(syntax_of(api::read_params(params))))};
   });
 }
 

@@ -80,7 +80,8 @@ struct Session::State {
            as_given.ignore_end ? "ends that are ignored" : "a sampler of the caller's");
     }
     const text::Tokenizer& tokenizer = engine->tokenizer();
-    return std::make_unique<GrammarConstraint>(as_given.grammar, engine->state().caches.token_bytes.of(tokenizer, as_given.grammar->markers()), tokenizer);
+    return std::make_unique<GrammarConstraint>(as_given.grammar,
+                                               engine->state().caches.token_bytes.of(tokenizer, as_given.grammar->markers()), tokenizer);
   }
 
   SessionOptions with_constraint(SessionOptions given) const {

@@ -16,6 +16,7 @@
 #include "chat/session_answerer.h"
 #include "commands.h"
 #include "options/engine_options.h"
+#include "options/grammar_options.h"
 #include "options/number_option.h"
 #include "options/session_options.h"
 #include "results/device_note.h"
@@ -33,6 +34,7 @@ struct Options {
   skipstone_session_params sampling = default_sampling();
   SamplingOptions given;
   ChatOptions chat;
+  GrammarOptions fitting;
   std::vector<std::string> stop;
 };
 
@@ -52,7 +54,7 @@ void check(const Options& options) {
 
 /// Half of the context unless -n says otherwise: an answer that does not end by itself leaves room for the next question.
 chat::AnswerLimits limits(const Options& options, std::uint32_t context) {
-  chat::AnswerLimits all{.stop = options.stop};
+  chat::AnswerLimits all{.stop = options.stop, .grammar = options.fitting.make(false)};
   const std::int64_t most = options.max_tokens.value_or(std::max(context / 2, 1u));
   if (most >= 0) all.tokens = static_cast<std::uint32_t>(most);
   return all;
@@ -106,6 +108,7 @@ void add_chat(CLI::App& app, ExitCode& code) {
       ->type_name("DRAFTER");
   add_stop_option(*command, o.stop);
   add_chat_options(*command, o.chat);
+  add_grammar_options(*command, o.fitting, text_grammar_group);
   add_engine_options(*command, o.engine);
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);

@@ -54,6 +54,7 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
       draft_(params.draft),
       limits_(std::move(limits)),
       end_tokens_(chat_.end_tokens()) {
+  if (limits_.grammar) params_.grammar = limits_.grammar->get();
   if (const char* const error = chat_.info().error; *error != '\0') fail(ExitCode::bad_model, "{}", error);
   renew();
 }
@@ -66,6 +67,15 @@ void SessionAnswerer::renew() {
   if (session_) session->copy_from(*session_);
   session_ = std::move(session);
   answered_ = false;
+}
+
+/// The end of the prompt says whether an answer begins within its reasoning.
+void SessionAnswerer::constrain(const std::string& prompt_end) {
+  if (!limits_.grammar || (grammar_ && prompt_end_ == prompt_end)) return;
+  grammar_ = limits_.grammar->answers_of(chat_, prompt_end);
+  prompt_end_ = prompt_end;
+  params_.grammar = grammar_->get();
+  renew();
 }
 
 void SessionAnswerer::set_drafter(const std::string& specification) {
@@ -112,6 +122,7 @@ bool SessionAnswerer::push(skipstone::ChatParser& parser, const skipstone_chunk&
 
 Turn SessionAnswerer::answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) {
   const Prompt prompt = prompt_.take(conversation);
+  constrain(prompt.end);
   const std::vector<skipstone_token> tokens = unread(prompt.tokens);
   skipstone::ChatParser parser(chat_, parser_options(conversation, prompt.end, limits_.stop));
   bool drafted = false, stopped = false, ended = false;

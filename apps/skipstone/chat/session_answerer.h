@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "chat/dialogue.h"
 #include "results/statistics.h"
 #include "skipstone/chat.hpp"
+#include "skipstone/grammar.hpp"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::chat {
@@ -17,6 +19,7 @@ namespace cli::chat {
 struct AnswerLimits {
   std::vector<std::string> stop;                          ///< texts that end an answer; they do not count in the reasoning
   std::uint32_t tokens = static_cast<std::uint32_t>(-1);  ///< of an answer
+  std::optional<skipstone::Grammar> grammar = {};         ///< what the text of an answer fits
 };
 
 class SessionAnswerer : public Answerer {
@@ -48,6 +51,7 @@ class SessionAnswerer : public Answerer {
   bool push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const;
   Turn turn_of(bool ended) const;
   void renew();
+  void constrain(const std::string& prompt_end);
 
   skipstone::Engine engine_;
   skipstone::Chat chat_;
@@ -55,6 +59,8 @@ class SessionAnswerer : public Answerer {
   skipstone_session_params params_;
   std::string draft_;
   AnswerLimits limits_;
+  std::optional<skipstone::Grammar> grammar_;  ///< of whole answers to prompts that end with prompt_end_
+  std::string prompt_end_;
   std::vector<skipstone_token> end_tokens_;
   std::unique_ptr<skipstone::Session> session_;
   std::vector<skipstone_token> held_;  ///< tokens of the session's conversation

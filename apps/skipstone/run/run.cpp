@@ -238,7 +238,7 @@ ExitCode run(RunOptions& options) {
   warn_of_long_context(engine, options.engine);
   options.given.recommend(engine, options.sampling);
   if (options.one_turn) {
-    const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};
+    const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour, grammar};
     return run_turn(engine, session_params(options), turn, prompt.text);
   }
   if (prompt.tokens.empty()) warn_of_raw_text(engine);

@@ -17,7 +17,7 @@ using skipstone::Json;
 ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_params& params, const TurnOptions& options,
                   const std::string& message) {
   chat::SessionAnswerer answerer(engine, read_chat_template(options.chat.chat_template), params,
-                                 {.stop = options.stop, .tokens = options.max_tokens});
+                                 {.stop = options.stop, .tokens = options.max_tokens, .grammar = options.grammar});
   note_device(engine);
   if (answerer.info().source == SKIPSTONE_CHAT_PLAIN) note(base_model_note);
   chat::Conversation conversation;

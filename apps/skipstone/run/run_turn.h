@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "options/session_options.h"
+#include "skipstone/grammar.hpp"
 #include "skipstone/skipstone.hpp"
 #include "terminal/exit_code.h"
 
@@ -17,6 +19,7 @@ struct TurnOptions {
   std::uint32_t max_tokens = 0;
   bool json = false, statistics = false;
   std::string colour;
+  std::optional<skipstone::Grammar> grammar = {};
 };
 
 /// Writes the answer, or with `json` an object with it.

@@ -80,8 +80,9 @@ class Choice {
 
   /// Called once when the prompt has been read.
   std::function<void()> on_prompt_read;
-  SortedJson used_ids;         ///< of the calls in the conversation
-  const Echo* echo = nullptr;  ///< until it is given, with the first token: an error before that has a status of its own
+  SortedJson used_ids;                   ///< of the calls in the conversation
+  skipstone_grammar* grammar = nullptr;  ///< what the answer fits
+  const Echo* echo = nullptr;            ///< until it is given, with the first token: an error before that has a status of its own
   void run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
            Usage& usage);
   /// Gives the echo, unless it was given.
@@ -117,6 +118,7 @@ skipstone_session_params Choice::params(std::size_t prompt_tokens, std::uint64_t
   params.logit_bias_count = request_.logit_bias.size();
   params.seed = seed;
   params.draft = request_.draft.c_str();
+  params.grammar = grammar;
   params.logprobs = request_.logprobs ? 1 : 0;
   params.top_logprobs = request_.top_logprobs;
   params.progress = [](const char*, double, void* data) { return static_cast<const Cancellation*>(data)->cancelled() ? 1 : 0; };
@@ -343,11 +345,19 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
     if (first != echo.logprobs.end() && first->token.starts_with(' ') && !echo.text.starts_with(' ')) first->token.erase(0, 1);
   }
   const SortedJson used_ids = call_ids(request.messages);
+  std::optional<skipstone::Grammar> grammar;
+  if (request.format) {
+    if (request.parse_tool_calls)
+      throw ApiError(400, "an answer that has to fit a format cannot call tools; leave one of both out", "tools");
+    const bool chat = request.form != Form::completion;
+    grammar = chat ? answer_grammar(*request.format, model.chat, prompt_end) : request.format->grammar;
+  }
   std::mutex answering;
   Choices choices(request.n, cancellation, offer, [&](std::uint32_t i, const std::function<void()>& on_prompt_read) {
     Choice choice(model, request, i, answer, answering, metrics);
     choice.on_prompt_read = on_prompt_read;
     choice.used_ids = used_ids;
+    if (grammar) choice.grammar = grammar->get();
     if (request.echo) choice.echo = &echo;
     try {
       choice.run(tokens, prompt_end, seed + i, cancellation, usage);

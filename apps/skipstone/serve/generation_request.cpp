@@ -185,16 +185,13 @@ constexpr Field fields[] = {
        if (v.contains("include_usage") && !v["include_usage"].is_null())
          r.include_usage = flag("stream_options.include_usage", v["include_usage"]);
      }},
-    {"response_format", chat,
-     [](Request&, Name n, const SortedJson& v) {
-       if (!v.is_object() || !v.contains("type") || !v["type"].is_string()) refuse(n, "'response_format' has to be an object with a type");
-       if (v["type"] != "text") refuse(n, "'response_format' of this type is not built: answers are free text");
-     }},
+    {"response_format", chat, [](Request& r, Name n, const SortedJson& v) { r.take_format(n, read_text_format(n, v)); }},
+    {"json_schema", classic, [](Request& r, Name n, const SortedJson& v) { r.take_format(n, json_schema_format(n, v)); }},
+    {"grammar", classic, [](Request& r, Name n, const SortedJson& v) { r.take_format(n, gbnf_format(n, text(n, v))); }},
     {"text", responses,
-     [](Request&, Name n, const SortedJson& v) {
+     [](Request& r, Name n, const SortedJson& v) {
        if (!v.is_object()) refuse(n, "'text' has to be an object, not {}", name_of(v));
-       if (v.contains("format") && v["format"].is_object() && v["format"].value("type", SortedJson("text")) != "text")
-         refuse("text.format", "'text.format' of this type is not built: answers are free text");
+       if (v.contains("format") && !v["format"].is_null()) r.take_format("text.format", read_text_format("text.format", v["format"]));
      }},
     {"logit_bias", classic, [](Request& r, Name n, const SortedJson& v) { r.logit_bias = biases(n, v); }},
     {"functions", chat, [](Request&, Name n, const SortedJson&) { refuse(n, "'functions' is not built; 'tools' is what came after it"); }},
@@ -302,6 +299,11 @@ const char* name_of(const SortedJson& value) {
     default:
       return "a number";
   }
+}
+
+void GenerationRequest::take_format(std::string_view field, std::optional<TextFormat> wanted) {
+  if (format && wanted) refuse(field, "'{}' is a second format of the answer; one is possible", field);
+  if (wanted) format = std::move(wanted);
 }
 
 void GenerationRequest::set_tools(std::string json, bool callable) {

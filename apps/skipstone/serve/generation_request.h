@@ -11,6 +11,7 @@
 #include "json/json_fwd.h"
 #include "options/sampling.h"
 #include "serve/places.h"
+#include "serve/text_format.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::serve {
@@ -47,12 +48,15 @@ struct GenerationRequest {
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
   std::vector<skipstone_token_bias> logit_bias;
+  std::optional<TextFormat> format;  ///< what the answer's text fits
   std::string draft;
   std::string echo_fields;                                     ///< responses, messages: more fields of the answer, as JSON
   std::vector<std::pair<std::string, std::string>> variables;  ///< of the template, from fields of their own: names and JSON
   std::vector<std::string> notes;                              ///< responses, messages: what the request has and the answer leaves out
   Places places;                                               ///< responses, messages: where the conversation is in the request
 
+  /// Throws ApiError (400) naming `field` where there is a format already.
+  void take_format(std::string_view field, std::optional<TextFormat> wanted);
   /// `json`: the tools in the form of chat completions, "" for none. `callable`: whether the model may call them.
   void set_tools(std::string json, bool callable);
 
@@ -60,8 +64,9 @@ struct GenerationRequest {
   std::size_t bytes() const {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
-    return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) +
-           logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size() + places.bytes();
+    return stops + (format ? format->key.size() : 0) + messages.size() + tools.size() + template_options.size() + prompt.size() +
+           prompt_tokens.size() * sizeof(std::int32_t) + logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size() +
+           places.bytes();
   }
 };
 
