@@ -9,6 +9,7 @@
 #include "json/json.h"
 #include "serve/api_error.h"
 #include "serve/generation_request.h"
+#include "serve/json_text.h"
 
 namespace cli::serve {
 
@@ -60,7 +61,7 @@ TextFormat made(std::string_view field, skipstone_grammar_kind kind, const std::
 
 TextFormat json_schema_format(std::string_view field, const SortedJson& schema) {
   if (!schema.is_object() && !schema.is_boolean()) refuse(field, "'{}' has to be a JSON Schema, not {}", field, name_of(schema));
-  return made(field, SKIPSTONE_GRAMMAR_JSON_SCHEMA, dump(schema));
+  return made(field, SKIPSTONE_GRAMMAR_JSON_SCHEMA, json_text(schema));
 }
 
 TextFormat gbnf_format(std::string_view field, const std::string& grammar) { return made(field, SKIPSTONE_GRAMMAR_GBNF, grammar); }
