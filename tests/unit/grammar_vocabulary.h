@@ -22,6 +22,8 @@ inline std::vector<std::string> made_up_vocabulary(std::size_t size) {
   for (const char* const piece : {"\": ", "\", \"", "\"}",  "{\"", "[{\"",     "}, {\"", "\"]",   "true", "false", "null",
                                   "},",   "é",      "\xC3", "😀",   "\xF0\x9F", "\\n",    "\\u00", "  ",   ", ",    "\":"})
     pieces.emplace_back(piece);
+  for (std::size_t length = 20; length <= 100; length += 7)
+    pieces.insert(pieces.end(), {std::string(length, '-'), std::string(length, 'a') + "\""});
   Random random{7};
   while (pieces.size() < size) {
     std::string piece = random.below(2) == 0 ? " " : "";
