@@ -208,6 +208,7 @@ StateId StatePool::local_state(StateId state) {
   }
   if (tail == bottom) return state;
   std::vector<StackId> local;
+  local.reserve(stacks.size());
   for (const StackId stack : stacks) local.push_back(rebased(*this, stack, tail, open));
   std::ranges::sort(local);
   return add_state(std::move(local), states_[state].accepts, false);
@@ -229,6 +230,7 @@ StackId StatePool::twin_stack(StackId stack) {
 
 StateId StatePool::twin(StateId state) {
   std::vector<StackId> stacks;
+  stacks.reserve(states_[state].stacks.size());
   for (const StackId stack : states_[state].stacks) stacks.push_back(twin_stack(stack));
   std::ranges::sort(stacks);
   stacks.erase(std::unique(stacks.begin(), stacks.end()), stacks.end());
@@ -237,6 +239,7 @@ StateId StatePool::twin(StateId state) {
 
 StateId StatePool::import(const StatePool& from, StateId state) {
   std::vector<StackId> stacks;
+  stacks.reserve(from.states_[state].stacks.size());
   for (const StackId stack : from.states_[state].stacks) stacks.push_back(rebased(from, stack, bottom, bottom));
   std::ranges::sort(stacks);
   return add_state(std::move(stacks), from.states_[state].accepts, from.states_[state].is_open);

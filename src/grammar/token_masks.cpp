@@ -46,14 +46,15 @@ std::shared_ptr<const Mask> TokenMasks::mask(const State& given) {
   const StateId twin = pool.twin(state.id_);
   if (twin == state.id_) return make(pool, cache, twin);
   const auto known = cache.masks.find(twin);
-  const auto made = make_from_twin(pool, known != cache.masks.end() ? *known->second : *make(pool, cache, twin), state.id_);
+  std::shared_ptr<const Mask> made =
+      make_from_twin(pool, known != cache.masks.end() ? *known->second : *make(pool, cache, twin), state.id_);
   cache.masks.emplace(state.id_, made);
   return made;
 }
 
 std::shared_ptr<const Mask> TokenMasks::make(StatePool& pool, Cache& cache, StateId state) {
   const auto local = local_mask(pool, cache, pool.local_state(state));
-  const auto mask = std::make_shared<Mask>(local->tokens);
+  auto mask = std::make_shared<Mask>(local->tokens);
   for (const std::uint32_t exit : local->exits) {
     const StateId at_exit = state_at(pool, state, exit);
     if (at_exit == StatePool::dead) continue;
@@ -69,7 +70,7 @@ std::shared_ptr<const Mask> TokenMasks::make(StatePool& pool, Cache& cache, Stat
 
 /// The mask of a state whose twin's is known: they differ in long tokens alone.
 std::shared_ptr<const Mask> TokenMasks::make_from_twin(StatePool& pool, const Mask& twin, StateId state) {
-  const auto mask = std::make_shared<Mask>(twin);
+  auto mask = std::make_shared<Mask>(twin);
   for (const std::uint32_t node : long_nodes_) {
     const bool fits = state_at(pool, state, node) != StatePool::dead;
     for (const std::uint32_t token : trie_->tokens(node)) {
@@ -97,7 +98,7 @@ StateId TokenMasks::state_at(StatePool& pool, StateId state, std::uint32_t node)
 
 std::shared_ptr<const TokenMasks::LocalMask> TokenMasks::local_mask(StatePool& pool, Cache& cache, StateId local) {
   if (const auto known = cache.local_masks.find(local); known != cache.local_masks.end()) return known->second;
-  const auto made = std::make_shared<LocalMask>();
+  auto made = std::make_shared<LocalMask>();
   made->tokens.resize(trie_->mask_words());
   walk(pool, local, 0, static_cast<std::uint32_t>(trie_->nodes().size()), made->tokens, &made->exits);
   cache.local_masks.emplace(local, made);

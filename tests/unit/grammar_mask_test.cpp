@@ -39,7 +39,7 @@ TEST(TokenMasks, AreWhatBruteForceFinds) {
       R"({"type": "array", "minItems": 40, "maxItems": 90, "items": {"type": "string", "minLength": 35, "maxLength": 150}})",
       Form::writing));
   grammars.push_back(parse_gbnf("root ::= ([a-c-]{0,40} [ -] \"-\"?){50} \"-\"{38,80}"));
-  Random random{42};
+  fuzz::Random random(42);
   for (Syntax& syntax : grammars) {
     const auto automaton = Automaton::make(std::move(syntax));
     TokenMasks masks(automaton, trie);
