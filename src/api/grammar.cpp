@@ -161,7 +161,11 @@ skipstone_status skipstone_grammar_state_advance(skipstone_grammar_state* state,
   });
 }
 
-int32_t skipstone_grammar_state_accepts(const skipstone_grammar_state* state) { return state != nullptr && state->state.accepts() ? 1 : 0; }
+int32_t skipstone_grammar_state_accepts(const skipstone_grammar_state* state) {
+  bool accepts = false;
+  api::guard([&] { accepts = state != nullptr && state->state.accepts(); });
+  return accepts ? 1 : 0;
+}
 
 skipstone_status skipstone_grammar_state_forced(const skipstone_grammar_state* state, size_t most, char** text, size_t* bytes) {
   return api::guard([&] {

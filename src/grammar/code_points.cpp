@@ -1,8 +1,18 @@
 #include "grammar/code_points.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 
 namespace skipstone::grammar {
+
+std::optional<char32_t> parse_hexadecimal(std::string_view text, std::size_t count) {
+  std::uint32_t value = 0;
+  const char* const end = text.data() + std::min(count, text.size());
+  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
+  if (text.size() < count || error != std::errc() || stop != end || value > last_code_point) return std::nullopt;
+  return value;
+}
 
 CodePoints::CodePoints(std::initializer_list<Range> ranges) {
   for (const Range& range : ranges) add(range.first, range.last);

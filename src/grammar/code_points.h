@@ -3,12 +3,18 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace skipstone::grammar {
 
 inline constexpr char32_t last_code_point = 0x10FFFF;
 inline constexpr char32_t first_surrogate = 0xD800, last_surrogate = 0xDFFF;
+
+/// What the first `count` characters of a text are as hexadecimal digits; nothing where they are none, or a number above the last code
+/// point.
+std::optional<char32_t> parse_hexadecimal(std::string_view text, std::size_t count);
 
 /// A set of Unicode scalar values: ranges in ascending order that neither touch nor overlap. Surrogates are never in it.
 class CodePoints {

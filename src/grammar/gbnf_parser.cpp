@@ -35,21 +35,18 @@ class Parser {
 
  private:
   [[noreturn]] void fail_here(const std::string& what) const {
-    fail(Code::invalid_argument, "line {}, column {}: {}", line(), column(), what);
-  }
-  std::size_t line() const { return line_; }
-  std::size_t column() const {
-    std::size_t characters = 1;
-    for (std::size_t i = line_begin_; i < at_; ++i) characters += text::continues_character(text_[i]) ? 0 : 1;
-    return characters;
+    fail(Code::invalid_argument, "line {}, column {}: {}", line_, column_, what);
   }
 
   char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
   bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
   void next() {
-    if (text_[at_++] == '\n') {
+    const char byte = text_[at_++];
+    if (byte == '\n') {
       ++line_;
-      line_begin_ = at_;
+      column_ = 1;
+    } else if (!text::continues_character(byte)) {
+      ++column_;
     }
   }
   void expect(char c, const char* what) {
@@ -74,7 +71,7 @@ class Parser {
   static bool is_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; }
 
   RuleId parse_name() {
-    const std::size_t begin = at_, where_line = line(), where_column = column();
+    const std::size_t begin = at_, where_line = line_, where_column = column_;
     while (at_ < text_.size() && is_name(text_[at_])) next();
     if (begin == at_) fail_here("a rule's name was expected");
     const std::string name(text_.substr(begin, at_ - begin));
@@ -88,7 +85,7 @@ class Parser {
   }
 
   void parse_rule() {
-    const std::size_t begin_line = line(), begin_column = column();
+    const std::size_t begin_line = line_, begin_column = column_;
     const RuleId rule = parse_name();
     if (syntax_.rule(rule).defined) {
       fail(Code::invalid_argument, "line {}, column {}: the rule '{}' is defined twice", begin_line, begin_column,
@@ -232,7 +229,7 @@ class Parser {
   char32_t parse_escape() {
     next();
     const char c = peek();
-    const auto digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (digits == 0) {
       static const std::map<char, char32_t> simple{{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}, {'"', '"'}, {'[', '['}, {']', ']'}};
       const auto found = simple.find(c);
@@ -241,20 +238,15 @@ class Parser {
       return found->second;
     }
     next();
-    char32_t value = 0;
-    for (int i = 0; i < digits; ++i) {
-      const char digit = peek();
-      const bool letter = (digit >= 'a' && digit <= 'f') || (digit >= 'A' && digit <= 'F');
-      if (!letter && (digit < '0' || digit > '9')) fail_here("an escape with too few hexadecimal digits");
-      value = value * 16 + static_cast<char32_t>(letter ? (digit | 0x20) - 'a' + 10 : digit - '0');
-      next();
-    }
-    if (value > last_code_point || (value >= first_surrogate && value <= last_surrogate)) fail_here("an escape that is no character");
-    return value;
+    const auto value = parse_hexadecimal(text_.substr(at_), digits);
+    if (!value) fail_here("an escape without its hexadecimal digits");
+    for (std::size_t i = 0; i < digits; ++i) next();
+    if (*value >= first_surrogate && *value <= last_surrogate) fail_here("an escape that is no character");
+    return *value;
   }
 
   std::string_view text_;
-  std::size_t at_ = 0, line_ = 1, line_begin_ = 0;
+  std::size_t at_ = 0, line_ = 1, column_ = 1;  ///< columns count characters
   std::map<std::string, RuleId> names_;
   Syntax syntax_;
 };

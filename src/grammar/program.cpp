@@ -1,7 +1,7 @@
 #include "grammar/program.h"
 
+#include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -37,6 +37,7 @@ class Lowering {
       nodes_[*rule_starts_[rule]] = {{.target = body}};
     }
     program_.start_ = start;
+    program_.twins_ = std::move(twins_);
     for (const std::vector<Edge>& node : nodes_) {
       program_.begins_.push_back(static_cast<std::uint32_t>(program_.edges_.size()));
       program_.edges_.insert(program_.edges_.end(), node.begin(), node.end());
@@ -49,7 +50,8 @@ class Lowering {
     if (nodes_.size() >= most_nodes)
       fail(Code::invalid_argument, "the grammar has more than {} states; use smaller repetition counts", most_nodes);
     nodes_.push_back(std::move(edges));
-    return static_cast<NodeId>(nodes_.size() - 1);
+    twins_.push_back(static_cast<NodeId>(twins_.size()));
+    return twins_.back();
   }
 
   NodeId rule_start(RuleId rule) {
@@ -104,13 +106,52 @@ class Lowering {
       next = loop;
     } else {
       const NodeId after = next;
-      for (std::uint32_t i = expr.least; i < expr.most; ++i) {
-        const NodeId body = lower(child, next);
-        next = add({{.target = body}, {.target = after}});
+      next = lower_rounds(child, expr.most - expr.least, next, [&](NodeId body) { return add({{.target = body}, {.target = after}}); });
+    }
+    return lower_rounds(child, expr.least, next, [](NodeId body) { return body; });
+  }
+
+  /// `count` rounds of a repetition, the last first; `enter` makes the node where a round begins. Rounds with more after them than
+  /// twin_bytes can read are twins of the round that has just as many.
+  template <typename Enter>
+  NodeId lower_rounds(ExprId child, std::uint32_t count, NodeId next, Enter&& enter) {
+    const bool has_twins = count > Program::twin_bytes + 1 && consumes(child, 0);
+    std::size_t model = 0, size = 0;
+    for (std::uint32_t after = 0; after < count; ++after) {
+      const std::size_t begin = nodes_.size();
+      next = enter(lower(child, next));
+      if (after == Program::twin_bytes) {
+        model = begin;
+        size = nodes_.size() - begin;
+      } else if (after > Program::twin_bytes && has_twins && nodes_.size() - begin == size) {
+        for (std::size_t i = 0; i < size; ++i) twins_[begin + i] = twins_[model + i];
       }
     }
-    for (std::uint32_t i = 0; i < expr.least; ++i) next = lower(child, next);
     return next;
+  }
+
+  /// Whether every text of an expression has a byte; false where that is not known soon.
+  bool consumes(ExprId id, int depth) const {
+    constexpr int deepest = 16;
+    const Expr& expr = syntax_.expr(id);
+    const auto child_consumes = [&](ExprId child) { return consumes(child, depth + 1); };
+    if (depth > deepest) return false;
+    switch (expr.kind) {
+      case ExprKind::text:
+        return !expr.text.empty();
+      case ExprKind::chars:
+        return true;
+      case ExprKind::sequence:
+        return std::ranges::any_of(expr.children, child_consumes);
+      case ExprKind::choice:
+        return std::ranges::all_of(expr.children, child_consumes);
+      case ExprKind::repeat:
+        return expr.least > 0 && child_consumes(expr.children.front());
+      case ExprKind::rule:
+        return child_consumes(syntax_.rules()[expr.rule].expr);
+      default:
+        return false;
+    }
   }
 
   /// A call at a rule's end is a jump, so that right recursion needs no stack. Rules of objects keep frames of their own.
@@ -181,6 +222,7 @@ class Lowering {
   const Syntax& syntax_;
   Program& program_;
   std::vector<std::vector<Edge>> nodes_;
+  std::vector<NodeId> twins_;  ///< of each node
   std::vector<std::optional<NodeId>> rule_starts_;
   std::vector<RuleId> open_;  ///< rules that have a start and no nodes yet
   std::array<std::optional<NodeId>, 4> continuations_;

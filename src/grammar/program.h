@@ -35,6 +35,10 @@ class Program {
 
   NodeId start() const { return start_; }
   std::span<const Edge> edges(NodeId node) const { return {edges_.data() + begins_[node], edges_.data() + begins_[node + 1]}; }
+  /// A node from which the same texts of up to `twin_bytes` bytes can be read, if not the same longer ones: in the middle of a repetition
+  /// that is bounded, all of its rounds are alike. The node itself where there is no other.
+  NodeId twin(NodeId node) const { return twins_[node]; }
+  static constexpr std::uint32_t twin_bytes = 32;
   const Members& members(RuleId rule) const { return members_[rule]; }
   std::size_t size() const { return begins_.size() - 1; }
 
@@ -44,6 +48,7 @@ class Program {
   NodeId start_ = 0;
   std::vector<std::uint32_t> begins_;  ///< of each node's edges, and their end
   std::vector<Edge> edges_;
+  std::vector<NodeId> twins_;
   std::vector<Members> members_;  ///< of each rule
 };
 

@@ -233,7 +233,7 @@ class Parser {
         return CodePoints::one('\v');
       case 'x':
         ++at_;
-        return CodePoints::one(parse_hexadecimal(2));
+        return CodePoints::one(parse_digits(2));
       case 'u':
         ++at_;
         return CodePoints::one(parse_code_point());
@@ -255,30 +255,25 @@ class Parser {
 
   char32_t parse_code_point() {
     if (!take('{')) {
-      const char32_t unit = parse_hexadecimal(4);
+      const char32_t unit = parse_digits(4);
       if (unit < first_surrogate || unit > 0xDBFF || !is_at("\\u")) return unit;
       at_ += 2;
-      const char32_t low = parse_hexadecimal(4);
+      const char32_t low = parse_digits(4);
       if (low < 0xDC00 || low > last_surrogate) fail_here("a surrogate without its other half");
       return 0x10000 + ((unit - first_surrogate) << 10U) + (low - 0xDC00);
     }
     const std::size_t end = text_.find('}', at_);
-    if (end == std::string_view::npos || end - at_ > 6) fail_here("an escape that is no character");
-    const char32_t value = parse_hexadecimal(static_cast<int>(end - at_));
+    if (end == std::string_view::npos) fail_here("an escape that is not closed by '}'");
+    const char32_t value = parse_digits(end - at_);
     take('}');
     return value;
   }
 
-  char32_t parse_hexadecimal(int count) {
-    char32_t value = 0;
-    for (int i = 0; i < count; ++i, ++at_) {
-      const char digit = at_ < text_.size() ? text_[at_] : '\0';
-      const bool letter = (digit >= 'a' && digit <= 'f') || (digit >= 'A' && digit <= 'F');
-      if (!letter && (digit < '0' || digit > '9')) fail_here("an escape with too few hexadecimal digits");
-      value = value * 16 + static_cast<char32_t>(letter ? (digit | 0x20) - 'a' + 10 : digit - '0');
-    }
-    if (value > last_code_point) fail_here("an escape that is no character");
-    return value;
+  char32_t parse_digits(std::size_t count) {
+    const auto value = parse_hexadecimal(text_.substr(at_), count);
+    if (!value) fail_here("an escape without its hexadecimal digits");
+    at_ += count;
+    return *value;
   }
 
   Syntax& syntax_;

@@ -216,13 +216,38 @@ StateId StatePool::local_state(StateId state) {
   }
   if (tail == bottom) return state;
   std::vector<StackId> local;
+  local.reserve(stacks.size());
   for (const StackId stack : stacks) local.push_back(rebased(*this, stack, tail, open));
   std::ranges::sort(local);
   return add_state(std::move(local), states_[state].accepts, false);
 }
 
+StackId StatePool::twin_stack(StackId stack) {
+  std::vector<StackId> above;  // frames whose twin is not known yet, from the top
+  while (stack != bottom && !twin_stacks_.contains(stack)) {
+    above.push_back(stack);
+    stack = frames_[stack].below;
+  }
+  StackId twin = stack == bottom ? bottom : twin_stacks_.at(stack);
+  for (auto frame = above.rbegin(); frame != above.rend(); ++frame) {
+    twin = push({program_->twin(frames_[*frame].node), frames_[*frame].members, twin});
+    twin_stacks_.emplace(*frame, twin);
+  }
+  return twin;
+}
+
+StateId StatePool::twin(StateId state) {
+  std::vector<StackId> stacks;
+  stacks.reserve(states_[state].stacks.size());
+  for (const StackId stack : states_[state].stacks) stacks.push_back(twin_stack(stack));
+  std::ranges::sort(stacks);
+  stacks.erase(std::unique(stacks.begin(), stacks.end()), stacks.end());
+  return add_state(std::move(stacks), states_[state].accepts, states_[state].is_open);
+}
+
 StateId StatePool::import(const StatePool& from, StateId state) {
   std::vector<StackId> stacks;
+  stacks.reserve(from.states_[state].stacks.size());
   for (const StackId stack : from.states_[state].stacks) stacks.push_back(rebased(from, stack, bottom, bottom));
   std::ranges::sort(stacks);
   return add_state(std::move(stacks), from.states_[state].accepts, from.states_[state].is_open);

@@ -42,6 +42,9 @@ class StatePool {
   /// The state without the frames that all of its stacks have in common, for what depends on the others alone.
   StateId local_state(StateId state);
 
+  /// A state that allows the same texts of up to Program::twin_bytes bytes, for all states that are alike so far.
+  StateId twin(StateId state);
+
   /// The same state in this pool, of another pool of the same program.
   StateId import(const StatePool& from, StateId state);
 
@@ -91,10 +94,12 @@ class StatePool {
   StateId add_state(std::vector<StackId> stacks, bool accepts, bool is_open);
   void count_work(std::size_t steps);
   StackId rebased(const StatePool& from, StackId stack, StackId tail, StackId onto);
+  StackId twin_stack(StackId stack);
 
   std::shared_ptr<const Program> program_;
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> depths_;
+  std::unordered_map<StackId, StackId> twin_stacks_;
   std::unordered_map<Frame, StackId, FrameHash> frame_ids_;
   std::vector<Seen> seen_;
   std::map<Seen, std::uint32_t> seen_ids_;

@@ -12,6 +12,13 @@ void set_bit(Mask& mask, std::uint32_t token) { mask[token / 32] |= std::uint32_
 
 }  // namespace
 
+TokenMasks::TokenMasks(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie)
+    : automaton_(std::move(automaton)), trie_(std::move(trie)) {
+  for (std::uint32_t node = 0; node < trie_->nodes().size(); ++node) {
+    if (trie_->nodes()[node].depth > Program::twin_bytes && !trie_->tokens(node).empty()) long_nodes_.push_back(node);
+  }
+}
+
 TokenMasks::Cache& TokenMasks::cache_of(const std::shared_ptr<SharedPool>& shared) {
   std::erase_if(caches_, [](const auto& entry) { return entry.second.pool.expired(); });
   Cache& cache = caches_[shared.get()];
@@ -36,18 +43,44 @@ std::shared_ptr<const Mask> TokenMasks::mask(const State& given) {
   const std::scoped_lock pool_lock(state.shared_->mutex);
   StatePool& pool = state.shared_->pool;
   pool.begin_work();
-  const auto local = local_mask(pool, cache, pool.local_state(state.id_));
-  const auto mask = std::make_shared<Mask>(local->tokens);
+  const StateId twin = pool.twin(state.id_);
+  if (twin == state.id_) return make(pool, cache, twin);
+  const auto known = cache.masks.find(twin);
+  std::shared_ptr<const Mask> made =
+      make_from_twin(pool, known != cache.masks.end() ? *known->second : *make(pool, cache, twin), state.id_);
+  cache.masks.emplace(state.id_, made);
+  return made;
+}
+
+std::shared_ptr<const Mask> TokenMasks::make(StatePool& pool, Cache& cache, StateId state) {
+  const auto local = local_mask(pool, cache, pool.local_state(state));
+  auto mask = std::make_shared<Mask>(local->tokens);
   for (const std::uint32_t exit : local->exits) {
-    const StateId at_exit = state_at(pool, state.id_, exit);
+    const StateId at_exit = state_at(pool, state, exit);
     if (at_exit == StatePool::dead) continue;
     for (const std::uint32_t token : trie_->tokens(exit)) set_bit(*mask, token);
     walk(pool, at_exit, exit + 1, trie_->nodes()[exit].after, *mask, nullptr);
   }
-  if (pool.accepts(state.id_)) {
+  if (pool.accepts(state)) {
     for (const std::uint32_t end : trie_->ends()) set_bit(*mask, end);
   }
-  cache.masks.emplace(state.id_, mask);
+  cache.masks.emplace(state, mask);
+  return mask;
+}
+
+/// The mask of a state whose twin's is known: they differ in long tokens alone.
+std::shared_ptr<const Mask> TokenMasks::make_from_twin(StatePool& pool, const Mask& twin, StateId state) {
+  auto mask = std::make_shared<Mask>(twin);
+  for (const std::uint32_t node : long_nodes_) {
+    const bool fits = state_at(pool, state, node) != StatePool::dead;
+    for (const std::uint32_t token : trie_->tokens(node)) {
+      if (fits) {
+        set_bit(*mask, token);
+      } else {
+        (*mask)[token / 32] &= ~(std::uint32_t{1} << token % 32);
+      }
+    }
+  }
   return mask;
 }
 
@@ -65,7 +98,7 @@ StateId TokenMasks::state_at(StatePool& pool, StateId state, std::uint32_t node)
 
 std::shared_ptr<const TokenMasks::LocalMask> TokenMasks::local_mask(StatePool& pool, Cache& cache, StateId local) {
   if (const auto known = cache.local_masks.find(local); known != cache.local_masks.end()) return known->second;
-  const auto made = std::make_shared<LocalMask>();
+  auto made = std::make_shared<LocalMask>();
   made->tokens.resize(trie_->mask_words());
   walk(pool, local, 0, static_cast<std::uint32_t>(trie_->nodes().size()), made->tokens, &made->exits);
   cache.local_masks.emplace(local, made);

@@ -24,8 +24,7 @@ using Mask = std::vector<std::uint32_t>;
 /// Efficient Structured Generation Engine for Large Language Models").
 class TokenMasks {
  public:
-  TokenMasks(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie)
-      : automaton_(std::move(automaton)), trie_(std::move(trie)) {}
+  TokenMasks(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie);
 
   const TokenTrie& trie() const { return *trie_; }
 
@@ -46,6 +45,8 @@ class TokenMasks {
     std::map<StateId, std::shared_ptr<const LocalMask>> local_masks;
   };
 
+  std::shared_ptr<const Mask> make(StatePool& pool, Cache& cache, StateId state);
+  std::shared_ptr<const Mask> make_from_twin(StatePool& pool, const Mask& twin, StateId state);
   Cache& cache_of(const std::shared_ptr<SharedPool>& shared);
   std::shared_ptr<const LocalMask> local_mask(StatePool& pool, Cache& cache, StateId local);
   /// Walks over the nodes from `begin` to `end` and sets the bits of tokens that fit; those under exits are left to others where
@@ -55,6 +56,7 @@ class TokenMasks {
 
   std::shared_ptr<const Automaton> automaton_;
   std::shared_ptr<const TokenTrie> trie_;
+  std::vector<std::uint32_t> long_nodes_;  ///< of the trie, with tokens of more than Program::twin_bytes bytes
   std::mutex mutex_;
   std::map<const SharedPool*, Cache> caches_;
   std::vector<StateId> path_;  ///< the states at the nodes above the one that a walk is at, by depth

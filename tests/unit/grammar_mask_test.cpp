@@ -35,7 +35,11 @@ TEST(TokenMasks, AreWhatBruteForceFinds) {
   grammars.push_back(schema::any_object(Form::any));
   grammars.push_back(parse_gbnf("root ::= (word | \"(\" root \")\")+\nword ::= [a-z é]+ | [a-c]* \"d\"?"));
   grammars.push_back(parse_regex("([a-z]{1,5} )*[A-Z]?\\.?"));
-  Random random{42};
+  grammars.push_back(schema::parse_schema(
+      R"({"type": "array", "minItems": 40, "maxItems": 90, "items": {"type": "string", "minLength": 35, "maxLength": 150}})",
+      Form::writing));
+  grammars.push_back(parse_gbnf("root ::= ([a-c-]{0,40} [ -] \"-\"?){50} \"-\"{38,80}"));
+  fuzz::Random random(42);
   for (Syntax& syntax : grammars) {
     const auto automaton = Automaton::make(std::move(syntax));
     TokenMasks masks(automaton, trie);

@@ -1,8 +1,11 @@
 // JSON Schema by keyword: what fits, what does not, and what is refused.
 #include <gtest/gtest.h>
 
+#include "fuzz/mutator.h"
 #include "grammar/gbnf.h"
 #include "grammar_fixture.h"
+#include "json/json.h"
+#include "json/parse_json.h"
 
 namespace skipstone::grammar {
 namespace {
@@ -155,6 +158,53 @@ TEST(Schema, GrammarAsGbnfIsReadAgain) {
     for (const char* const text : {R"({"a": 120, "b": "xyz", "c": null})", R"({"a": 121})", "[1.5, \"a\", null]", "[1, 2, 3, 4, 5]",
                                    "\"2024-05-06T07:08:09Z\"", "{}", "null"})
       EXPECT_EQ(fits(first, text), fits(again, text)) << schema << text;
+  }
+}
+
+/// A text that bytes at random make of those that fit; strings and lists are kept short. "" where it does not end.
+std::string random_text(const std::shared_ptr<const Automaton>& automaton, fuzz::Random& random) {
+  State state = automaton->start();
+  std::string text;
+  for (int step = 0; step < 600; ++step) {
+    if (state.accepts() && random.one_in(2)) return text;
+    std::string fitting, ending;
+    for (int byte = 0; byte < 256; ++byte) {
+      State next = state;
+      if (!next.advance(static_cast<std::uint8_t>(byte))) continue;
+      fitting += static_cast<char>(byte);
+      if (std::string_view("\"]}").find(static_cast<char>(byte)) != std::string_view::npos) ending += static_cast<char>(byte);
+    }
+    if (fitting.empty()) {
+      EXPECT_TRUE(state.accepts()) << "a dead end after " << text;
+      return text;
+    }
+    text += random.pick(!ending.empty() && random.one_in(3) ? ending : fitting);
+    EXPECT_TRUE(state.advance(static_cast<std::uint8_t>(text.back())));
+  }
+  return "";
+}
+
+TEST(Schema, WhatIsWrittenFits) {
+  fuzz::Random random(5);
+  for (
+      const char* const schema :
+      {R"({"type": "object", "properties": {"a": {"type": "integer", "minimum": -7, "maximum": 1234, "multipleOf": 3}, "b": {"type": "string", "pattern": "^[a-z]+-\\d{2}$", "maxLength": 9},
+            "c": {"type": ["null", "boolean"]}, "d": {"type": "array", "items": {"$ref": "#"}, "maxItems": 2}}, "required": ["a"], "minProperties": 2, "maxProperties": 3, "additionalProperties": {"type": "null"}})",
+       R"({"type": "array", "prefixItems": [{"format": "date-time", "type": "string"}, {"format": "email", "type": "string"}], "items": {"type": "number", "exclusiveMinimum": 0.25, "maximum": 3e2}, "minItems": 1, "maxItems": 4})",
+       R"({"type": "object", "patternProperties": {"^x": {"type": "integer"}, "y$": {"maximum": 10}}, "additionalProperties": false, "propertyNames": {"maxLength": 4}})",
+       R"({"type": "object", "properties": {"a": {"const": {"k": [1.5, "\"\u00e9\n"]}}, "b": {"type": "boolean"}}, "dependentRequired": {"b": ["a"]}, "additionalProperties": false})",
+       R"({"oneOf": [{"type": "string", "minLength": 1, "maxLength": 3}, {"type": "integer"}, {"type": "array", "contains": {"const": true}, "items": {"type": "boolean"}}]})"}) {
+    const auto writing = Automaton::make(schema::parse_schema(schema, Form::writing)),
+               any = Automaton::make(schema::parse_schema(schema, Form::any));
+    int ended = 0;
+    for (int i = 0; i < 20; ++i) {
+      const std::string text = random_text(writing, random);
+      if (text.empty()) continue;
+      ++ended;
+      EXPECT_TRUE(fits(any, text)) << schema << "\n" << text;
+      EXPECT_NO_THROW(parse_json<SortedJson>(text, "the text")) << text;
+    }
+    EXPECT_GT(ended, 5) << schema;
   }
 }
 

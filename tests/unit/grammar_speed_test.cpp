@@ -83,5 +83,20 @@ TEST(Speed, OfMasks) {
   EXPECT_LT(slowest, 10'000 * slack);
 }
 
+TEST(Speed, OfMasksOfBoundedLengths) {
+  const auto trie = std::make_shared<const TokenTrie>(made_up_vocabulary(vocabulary_size), std::vector<std::uint32_t>{end_token});
+  const auto automaton = Automaton::make(schema::parse_schema(R"({"type": "string", "maxLength": 300})", Form::writing));
+  TokenMasks masks(automaton, trie);
+  State state = automaton->start();
+  ASSERT_TRUE(state.advance("\""));
+  std::vector<double> times;
+  for (int i = 0; i < 200; ++i) {
+    times.push_back(microseconds([&] { masks.mask(state); }));
+    ASSERT_TRUE(state.advance("x"));
+  }
+  fmt::print("masks in a string of bounded length: median {:.1f} us\n", median(times));
+  EXPECT_LT(median(times), 100 * slack);
+}
+
 }  // namespace
 }  // namespace skipstone::grammar

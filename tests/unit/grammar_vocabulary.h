@@ -5,15 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
+#include "fuzz/mutator.h"
 
 namespace skipstone::grammar {
-
-/// Pseudo-random numbers that a seed decides.
-struct Random {
-  std::uint64_t state;
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>((state = split_mix(state)) % count); }
-};
 
 /// Tokens as vocabularies have them: bytes, words, punctuation with what follows it, parts of characters.
 inline std::vector<std::string> made_up_vocabulary(std::size_t size) {
@@ -22,7 +16,9 @@ inline std::vector<std::string> made_up_vocabulary(std::size_t size) {
   for (const char* const piece : {"\": ", "\", \"", "\"}",  "{\"", "[{\"",     "}, {\"", "\"]",   "true", "false", "null",
                                   "},",   "é",      "\xC3", "😀",   "\xF0\x9F", "\\n",    "\\u00", "  ",   ", ",    "\":"})
     pieces.emplace_back(piece);
-  Random random{7};
+  for (std::size_t length = 20; length <= 100; length += 7)
+    pieces.insert(pieces.end(), {std::string(length, '-'), std::string(length, 'a') + "\""});
+  fuzz::Random random(7);
   while (pieces.size() < size) {
     std::string piece = random.below(2) == 0 ? " " : "";
     for (std::size_t length = 1 + random.below(7); length > 0; --length)

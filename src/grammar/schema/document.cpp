@@ -1,5 +1,7 @@
 #include "grammar/schema/document.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -131,7 +133,7 @@ void Document::index_identifiers(const SortedJson& schema, std::string base) {
   }
   bases_[&schema] = base;
   for (const char* const key : {"$anchor", "$dynamicAnchor"}) {
-    if (const std::string anchor = text_of(key); !anchor.empty()) name(base + "#" + anchor, schema);
+    if (const std::string anchor = text_of(key); !anchor.empty()) name(fmt::format("{}#{}", base, anchor), schema);
   }
   for (const char* const key : schema_keywords) {
     if (const auto found = schema.find(key); found != schema.end()) index_identifiers(*found, base);
@@ -157,7 +159,7 @@ std::string Document::pointer(const SortedJson& part) const {
     keys.push_back(&place->second.key);
   }
   std::string text = "#";
-  for (auto key = keys.rbegin(); key != keys.rend(); ++key) text += "/" + replaced(replaced(**key, "~", "~0"), "/", "~1");
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) text.append("/").append(replaced(replaced(**key, "~", "~0"), "/", "~1"));
   return text;
 }
 

@@ -42,7 +42,7 @@ std::string ipv6() {
     std::string back;
     if (room >= 1) back += fmt::format("({0}(:{0}){{0,{1}}})?", group, room - 1);
     if (room >= 2) back = fmt::format("({}|({}:){{0,{}}}{})", back, group, room - 2, ipv4);
-    regex += "|" + front + "::" + back;
+    regex.append("|").append(front).append("::").append(back);
   }
   return "(" + regex + ")";
 }
