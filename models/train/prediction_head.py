@@ -2,7 +2,6 @@
 
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
 
 from gguf_file import layer_tensors
 from model import Layer, RMSNorm

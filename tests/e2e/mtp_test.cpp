@@ -142,7 +142,8 @@ TEST_F(MtpDrafts, AddOneLayerOfKeysAndARecordToTheMemory) {
   EXPECT_LT(with_head->memory().kv, 2 * without->memory().kv);
 }
 
-// The head beside the bundled model: texts are plain decoding's, and drafts are worth their time, unlike those of random weights.
+// The head beside the bundled model: texts are plain decoding's, and of first drafts of greedy ones two in three are right, unlike those of
+// random weights.
 TEST(MtpDraftsOfTheBundledModel, GivePlainTextAndAreMostlyRight) {
   EngineOptions options;
   options.kernels = fixtures::TestDevice::get().kernels;
@@ -157,18 +158,18 @@ TEST(MtpDraftsOfTheBundledModel, GivePlainTextAndAreMostlyRight) {
   speculation::DraftPosition first;
   for (std::size_t text = 0; text < (few ? 1 : texts.size()); ++text) {
     const Tokens prompt = loaded->tokenizer().encode(texts[text], true, false);
-    for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{4}}) {
+    for (const std::uint64_t seed : few ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{0, 4}) {
       const Tokens plain = Session(loaded, sampled("none", seed)).generate(prompt, tokens, {}).tokens;
       for (const char* draft : {"mtp", "mtp:k=6,gamma=0.3", "suffix+mtp", "auto"}) {
         const auto outcome = Session(loaded, sampled(draft, seed)).generate(prompt, tokens, {});
         EXPECT_EQ(outcome.tokens, plain) << draft << ", text " << text << ", seed " << seed;
-        if (std::string_view(draft) != "mtp") continue;
+        if (std::string_view(draft) != "mtp" || seed > 0) continue;
         first.drafted += outcome.stats.by_position.front().drafted;
         first.accepted += outcome.stats.by_position.front().accepted;
       }
     }
   }
-  EXPECT_GT(2 * first.accepted, first.drafted) << first.accepted << " of " << first.drafted;
+  EXPECT_GT(3 * first.accepted, 2 * first.drafted) << first.accepted << " of " << first.drafted;
   EXPECT_EQ(loaded->validation_messages(), 0u);
 }
 
