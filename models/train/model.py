@@ -68,10 +68,10 @@ class Rope:
         self.cos = torch.cat((angle.cos(), angle.cos()), dim=-1).float().to(device)
         self.sin = torch.cat((-angle.sin(), angle.sin()), dim=-1).float().to(device)
 
-    def __call__(self, x):
-        """x of shape (batch, positions, heads, head_dim)."""
-        length = x.shape[1]
-        cos, sin = self.cos[:length, None], self.sin[:length, None]
+    def __call__(self, x, first=0):
+        """x of shape (batch, positions, heads, head_dim), whose positions count from `first`."""
+        last = first + x.shape[1]
+        cos, sin = self.cos[first:last, None], self.sin[first:last, None]
         return torch.addcmul(x * cos, torch.roll(x, x.shape[-1] // 2, dims=-1), sin)
 
 
@@ -85,22 +85,34 @@ class Attention(nn.Module):
         self.v_proj = nn.Linear(shape.hidden_size, width, bias=False)
         self.o_proj = nn.Linear(shape.hidden_size, shape.hidden_size, bias=False)
 
-    def forward(self, x, rope, mask):
+    def project(self, x, rope, first=0):
+        """Queries (batch * KV heads, heads per KV head * length, head_dim), keys and values (batch * KV heads, length, head_dim).
+
+        The query heads of one KV head are stacked as further rows, so K and V are never repeated.
+        """
         batch, length, _ = x.shape
         groups, dim = self.shape.num_key_value_heads, self.shape.head_dim
-        q = rope(self.q_proj(x).view(batch, length, -1, dim))
-        k = rope(self.k_proj(x).view(batch, length, groups, dim))
+        q = rope(self.q_proj(x).view(batch, length, -1, dim), first)
+        k = rope(self.k_proj(x).view(batch, length, groups, dim), first)
         v = self.v_proj(x).view(batch, length, groups, dim)
-        # The query heads of one KV head are stacked as further rows, so K and V are never repeated.
         q = q.view(batch, length, groups, -1, dim).permute(0, 2, 3, 1, 4) * dim**-0.5
-        per_group = q.shape[2]
-        q = q.reshape(batch * groups, per_group * length, dim)
-        k = k.permute(0, 2, 3, 1).reshape(batch * groups, dim, length)
-        v = v.transpose(1, 2).reshape(batch * groups, length, dim)
-        scores = torch.bmm(q, k).view(-1, per_group, length, length) + mask[:length, :length]
-        probability = scores.softmax(dim=-1).view(-1, per_group * length, length)
-        out = torch.bmm(probability, v).view(batch, groups * per_group, length, dim)
-        return self.o_proj(out.transpose(1, 2).reshape(batch, length, -1))
+        return q.reshape(batch * groups, -1, dim), *(y.transpose(1, 2).reshape(batch * groups, length, dim) for y in (k, v))
+
+    def scores(self, q, k, mask):
+        """(batch * KV heads, heads per KV head, length, keys); mask: (length, keys), added."""
+        return torch.bmm(q, k.transpose(1, 2)).view(len(q), -1, *mask.shape) + mask
+
+    def output(self, mixed):
+        """mixed: values weighted by the scores, in the layout of queries."""
+        per_kv = self.shape.num_attention_heads // self.shape.num_key_value_heads
+        length, dim = mixed.shape[1] // per_kv, mixed.shape[2]
+        heads = mixed.view(-1, self.shape.num_attention_heads, length, dim)
+        return self.o_proj(heads.transpose(1, 2).reshape(len(heads), length, -1))
+
+    def forward(self, x, rope, mask):
+        q, k, v = self.project(x, rope)
+        probability = self.scores(q, k, mask[: x.shape[1], : x.shape[1]]).softmax(dim=-1)
+        return self.output(torch.bmm(probability.view(*q.shape[:2], -1), v))
 
 
 class FeedForward(nn.Module):

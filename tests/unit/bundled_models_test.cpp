@@ -32,6 +32,14 @@ TEST(BundledModels, AreATwinPairOfTheSizePromised) {
   EXPECT_EQ(b.exit_layer, 0u);
 }
 
+TEST(BundledModels, HaveAHeadOfTheSizePromised) {
+  const std::string head = path_of("mtp-skipstone-py");
+  EXPECT_LT(gguf::File::open(head).file_bytes(), 3'000'000u);
+  const model::Config config = model::Config::from(model::with_prediction_heads(gguf::File::open(path_of(names[0])), head));
+  EXPECT_EQ(config.prediction_layers.size(), 1u);
+  EXPECT_EQ(config.layer_count(), 20u);
+}
+
 /// Hugging Face's name of one of our tensors.
 std::string source_name(const std::string& target) {
   if (target == "token_embd.weight") return "model.embed_tokens.weight";

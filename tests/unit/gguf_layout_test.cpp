@@ -117,7 +117,8 @@ TEST(GgufLayout, OfAModelThatOtherProgramsRun) {
 TEST(GgufLayout, OfTheBundledModels) {
   std::size_t checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SKIPSTONE_MODELS)) {
-    if (entry.path().extension() != ".gguf") continue;
+    // A head for multi-token prediction has neither layers nor a tokenizer: bundled_models_test reads it beside its model.
+    if (entry.path().extension() != ".gguf" || entry.path().filename().string().starts_with("mtp-")) continue;
     const std::string bytes = bytes_of(entry.path().string());
     EXPECT_EQ(complaints_about(bytes), "") << entry.path();
     expect_keys(bytes);
