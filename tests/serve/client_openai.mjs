@@ -29,6 +29,7 @@ export async function addOpenAI(base) {
   addCancel(chat, base);
   addTools(chat, client, usual);
   addDrafters(chat, text);
+  addFormats(chat, client, usual);
   addErrors(chat, OpenAI, base);
 }
 
@@ -236,12 +237,62 @@ function addDrafters(chat, text) {
   });
 }
 
+/** A schema whose members are not in alphabetical order, which the answer keeps. */
+export const weatherSchema = {
+  type: "object",
+  properties: { temperature: { type: "integer", minimum: -40, maximum: 60 }, sky: { enum: ["clear", "cloudy"] }, rain: { type: "boolean" } },
+  required: ["temperature", "sky", "rain"],
+  additionalProperties: false,
+};
+
+export function assertWeather(text) {
+  const answer = JSON.parse(text);
+  assert.deepEqual(Object.keys(answer), weatherSchema.required);
+  assert.ok(Number.isInteger(answer.temperature) && answer.temperature >= -40 && answer.temperature <= 60, text);
+  assert.ok(["clear", "cloudy"].includes(answer.sky) && typeof answer.rain === "boolean", text);
+}
+
+function addFormats(chat, client, usual) {
+  const response_format = { type: "json_schema", json_schema: { name: "weather", strict: true, schema: weatherSchema } };
+  check("openai: an answer that fits a schema, with every drafter", async () => {
+    const texts = [];
+    for (const draft of ["none", "grammar", "auto", "suffix"]) {
+      const { choices } = await chat({ response_format, draft, max_tokens: 100 });
+      assert.equal(choices[0].finish_reason, "stop");
+      texts.push(choices[0].message.content);
+    }
+    assertWeather(texts[0]);
+    assert.equal(new Set(texts).size, 1);
+  });
+  check("openai: a streamed answer, two choices, and one that is cut", async () => {
+    const { texts } = await collect(await chat({ response_format, n: 2, temperature: 1, stream: true, max_tokens: 100 }));
+    texts.forEach(assertWeather);
+    assert.equal(texts.length, 2);
+    const cut = (await chat({ response_format, max_tokens: 3 })).choices[0];
+    assert.equal(cut.finish_reason, "length");
+  });
+  check("openai: json_object, and llama.cpp's fields", async () => {
+    const object = (await chat({ response_format: { type: "json_object" }, max_tokens: 3 })).choices[0];
+    assert.ok(object.message.content.startsWith("{"));
+    assert.match((await chat({ grammar: 'root ::= "yes" | "no"' })).choices[0].message.content, /^(yes|no)$/);
+    const completion = await client.completions.create({ model: usual.model, prompt: "It is", json_schema: { enum: ["cold", "warm"] }, max_tokens: 20 });
+    assert.ok(["cold", "warm"].includes(JSON.parse(completion.choices[0].text)));
+  });
+  check("openai: schemas that are refused name the place", async () => {
+    const refused = (schema) => chat({ response_format: { type: "json_schema", json_schema: { name: "x", schema } } });
+    await assert.rejects(refused({ not: {} }), (error) => error.status === 400 && error.param === "response_format" && /#\/not/.test(error.message));
+    await assert.rejects(refused({ type: "integer", minimum: 2, maximum: 1 }), { status: 400, param: "response_format" });
+    await assert.rejects(chat({ response_format, grammar: 'root ::= "a"' }), { status: 400, param: "grammar" });
+    await assert.rejects(chat({ response_format, tools: [{ type: "function", function: weather }] }), { status: 400, param: "tools" });
+  });
+}
+
 function addErrors(chat, OpenAI, base) {
   check("openai: errors are the client's own classes", async () => {
     await assert.rejects(chat({ temperature: -1 }), (error) => error instanceof OpenAI.BadRequestError && error.param === "temperature");
     await assert.rejects(chat({ model: "gpt-4" }), (error) => error instanceof OpenAI.NotFoundError && error.code === "model_not_found");
     await assert.rejects(chat({ messages: [] }), { status: 400, param: "messages", type: "invalid_request_error" });
-    await assert.rejects(chat({ response_format: { type: "json_object" } }), { status: 400, param: "response_format" });
+    await assert.rejects(chat({ response_format: { type: "json" } }), { status: 400, param: "response_format" });
     const long = "word ".repeat(5000);
     await assert.rejects(chat({ messages: [{ role: "user", content: long }] }), { status: 400, param: "messages", code: "context_length_exceeded" });
     await assert.rejects(chat({ stream: true, messages: [{ role: "user", content: long }] }), { status: 400, code: "context_length_exceeded" });

@@ -1,5 +1,6 @@
 // The Responses API through OpenAI's client.
 import assert from "node:assert/strict";
+import { assertWeather, weatherSchema } from "./client_openai.mjs";
 import { weather } from "./conversation.mjs";
 import { check, free, load } from "./harness.mjs";
 
@@ -45,9 +46,13 @@ function addAnswers(create, client, model) {
     for (const draft of ["none", "auto", "suffix", "asd"]) texts.push((await create({ draft })).output_text);
     assert.equal(new Set(texts).size, 1);
   });
+  check("responses: a text that fits a schema", async () => {
+    const format = { type: "json_schema", name: "weather", schema: weatherSchema };
+    assertWeather((await create({ text: { format }, max_output_tokens: 100 })).output_text);
+  });
   check("responses: what is not built is refused by name", async () => {
     await assert.rejects(create({ previous_response_id: "resp_1" }), { status: 400, param: "previous_response_id" });
-    await assert.rejects(create({ text: { format: { type: "json_object" } } }), { status: 400, param: "text.format" });
+    await assert.rejects(create({ text: { format: { type: "json" } } }), { status: 400, param: "text.format" });
     await assert.rejects(create({ tool_choice: "required", tools: [{ type: "function", ...weather }] }), { status: 400, param: "tool_choice" });
     await assert.rejects(create({ max_output_tokens: 0 }), { status: 400, param: "max_output_tokens" });
   });

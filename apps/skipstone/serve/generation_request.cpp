@@ -185,14 +185,6 @@ constexpr Field fields[] = {
        if (v.contains("include_usage") && !v["include_usage"].is_null())
          r.include_usage = flag("stream_options.include_usage", v["include_usage"]);
      }},
-    {"response_format", chat, [](Request& r, Name n, const SortedJson& v) { r.take_format(n, read_text_format(n, v)); }},
-    {"json_schema", classic, [](Request& r, Name n, const SortedJson& v) { r.take_format(n, json_schema_format(n, v)); }},
-    {"grammar", classic, [](Request& r, Name n, const SortedJson& v) { r.take_format(n, gbnf_format(n, text(n, v))); }},
-    {"text", responses,
-     [](Request& r, Name n, const SortedJson& v) {
-       if (!v.is_object()) refuse(n, "'text' has to be an object, not {}", name_of(v));
-       if (v.contains("format") && !v["format"].is_null()) r.take_format("text.format", read_text_format("text.format", v["format"]));
-     }},
     {"logit_bias", classic, [](Request& r, Name n, const SortedJson& v) { r.logit_bias = biases(n, v); }},
     {"functions", chat, [](Request&, Name n, const SortedJson&) { refuse(n, "'functions' is not built; 'tools' is what came after it"); }},
     {"suffix", completion,
@@ -301,11 +293,6 @@ const char* name_of(const SortedJson& value) {
   }
 }
 
-void GenerationRequest::take_format(std::string_view field, std::optional<TextFormat> wanted) {
-  if (format && wanted) refuse(field, "'{}' is a second format of the answer; one is possible", field);
-  if (wanted) format = std::move(wanted);
-}
-
 void GenerationRequest::set_tools(std::string json, bool callable) {
   tools_bytes = json.size();
   if (!callable || json.empty()) return;
@@ -345,6 +332,7 @@ GenerationRequest read_request(Form form, const std::string& text_of_body, const
   request.sampling = defaults.sampling;
   request.draft = defaults.draft;
   read_fields(body, request);
+  request.format = read_format(form, text_of_body);
   switch (form) {
     case Form::chat:
       read_chat(body, text_of_body, request);

@@ -16,9 +16,6 @@
 
 namespace cli::serve {
 
-/// The API form of a request and of its answer.
-enum class Form { chat, completion, responses, messages };
-
 /// Values of absent fields.
 struct RequestDefaults {
   skipstone_session_params sampling = default_sampling();
@@ -55,8 +52,6 @@ struct GenerationRequest {
   std::vector<std::string> notes;                              ///< responses, messages: what the request has and the answer leaves out
   Places places;                                               ///< responses, messages: where the conversation is in the request
 
-  /// Throws ApiError (400) naming `field` where there is a format already.
-  void take_format(std::string_view field, std::optional<TextFormat> wanted);
   /// `json`: the tools in the form of chat completions, "" for none. `callable`: whether the model may call them.
   void set_tools(std::string json, bool callable);
 
