@@ -185,6 +185,22 @@ ExprId JsonText::number(const NumberLimits& limits) {
                                        [&](const CodePoints& set) { return syntax_.chars(set); });
 }
 
+/// A number in all the digits that mean the same.
+ExprId JsonText::equal_number(const Decimal& value) {
+  const ExprId zero = syntax_.text("0");
+  std::vector<ExprId> parts;
+  if (value.is_zero()) parts.push_back(syntax_.optional(syntax_.text("-")));
+  if (value.negative) parts.push_back(syntax_.text("-"));
+  parts.push_back(syntax_.text(value.whole.empty() ? "0" : value.whole));
+  if (value.fraction.empty()) {
+    parts.push_back(syntax_.optional(syntax_.sequence({syntax_.text("."), syntax_.repeat(zero, 1, unbounded)})));
+  } else {
+    parts.push_back(syntax_.text("." + value.fraction));
+    parts.push_back(syntax_.repeat(zero, 0, unbounded));
+  }
+  return syntax_.sequence(std::move(parts));
+}
+
 ExprId JsonText::any_value() {
   if (!value_) {
     named(value_, "value");
@@ -228,7 +244,7 @@ ExprId JsonText::object_in_any_order(const std::string& name, const std::vector<
 ExprId JsonText::constant(const SortedJson& value) {
   if (value.is_string()) return string(value.get_ref<const std::string&>());
   if (value.is_number() && form_ == Form::writing) return syntax_.text(value.dump());
-  if (value.is_number()) return number({.bounds = {{Relation::equal, Decimal::parse(value.dump())}}});
+  if (value.is_number()) return equal_number(Decimal::parse(value.dump()));
   if (!value.is_structured()) return syntax_.text(value.dump());
   std::vector<ExprId> parts;
   Members all;

@@ -51,6 +51,7 @@ class JsonText {
   ExprId escape(const CodePoints& set);
   ExprId unit(const CodePoints& set);
   ExprId free_character();
+  ExprId equal_number(const Decimal& value);
   RuleId named(std::optional<RuleId>& rule, const char* name);
 
   Syntax& syntax_;

@@ -66,8 +66,6 @@ class Comparison : public Follower {
         return order <= 0;
       case Relation::below:
         return order < 0;
-      case Relation::equal:
-        return order == 0;
     }
     return false;
   }

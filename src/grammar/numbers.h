@@ -22,7 +22,7 @@ struct Decimal {
   friend bool operator==(const Decimal&, const Decimal&) = default;
 };
 
-enum class Relation { at_least, above, at_most, below, equal };
+enum class Relation { at_least, above, at_most, below };
 
 struct Bound {
   Relation relation = Relation::at_least;

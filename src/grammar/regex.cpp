@@ -56,7 +56,7 @@ class Parser {
     const ExprId inner = parse_sequence(0);
     const bool to_end = take('$');
     if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')')
-      fail_here("'$' stands for the text's end, and may be at an alternative's end alone");
+      fail_here("'$' means the text's end, and may be at an alternative's end alone");
     if (anchoring_ == Anchoring::whole) return inner;
     std::vector<ExprId> parts;
     if (!from_begin) parts.push_back(anything());

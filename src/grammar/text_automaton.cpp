@@ -12,7 +12,7 @@
 namespace skipstone::grammar {
 namespace {
 
-constexpr std::size_t most_states = 10'000, most_edges = 100'000, most_nodes = 50'000, most_merging = 300'000;
+constexpr std::size_t most_states = 10'000, most_edges = 100'000, most_nodes = 50'000, most_merging = 30'000;
 
 [[noreturn]] void refuse_size() {
   fail(Code::invalid_argument, "the patterns, lengths or numbers need more than {} states together; use simpler ones", most_states);

@@ -19,7 +19,7 @@ using Mask = std::vector<std::uint32_t>;
 
 /// The masks of one grammar over one vocabulary. Shared by threads.
 ///
-/// Most of a mask depends on the top of the stack alone: it is computed once for all states that have that in common. Tokens that go on
+/// Most of a mask depends on the top of the stack alone: it is computed once for all states that have that in common. Tokens that continue
 /// where the top of the stack ends are looked at with the whole stack (the split is that of Dong et al. 2024, "XGrammar: Flexible and
 /// Efficient Structured Generation Engine for Large Language Models").
 class TokenMasks {
