@@ -92,7 +92,7 @@ void StatePool::follow(StackId stack) {
         break;
       case EdgeKind::call:
         // A text that nests this deeply does not fit: the stack is dropped.
-        if (depths_[stack] < most_depth) pending_.push_back(push({edge.callee, 0, return_to({edge.target, frame.members, frame.below})}));
+        if (depths_[stack] < most_depth) pending_.push_back(push({edge.callee, 0, push({edge.target, frame.members, frame.below})}));
         break;
       case EdgeKind::finish:
         end_rule(frame.below);
@@ -107,14 +107,6 @@ void StatePool::follow(StackId stack) {
     }
   }
   if (reads) resting_.push_back(stack);
-}
-
-/// The stack to which a called rule returns. A rule that ends with the call leaves no frame of its own, so that rules which call themselves
-/// at their end, as repetitions, need no deeper stack for longer texts.
-StackId StatePool::return_to(const Frame& frame) {
-  const std::span<const Edge> edges = program_->edges(frame.node);
-  const bool ends = edges.size() == 1 && edges.front().kind == EdgeKind::finish;
-  return ends ? frame.below : push(frame);
 }
 
 void StatePool::end_rule(StackId below) {

@@ -86,7 +86,6 @@ class StatePool {
   /// Follows all edges that read nothing, from the stacks in `pending_`, and makes the state of where bytes are read.
   StateId close();
   void follow(StackId stack);
-  StackId return_to(const Frame& frame);
   void end_rule(StackId below);
   std::uint32_t with_member(std::uint32_t members, std::uint32_t number);
   bool is_complete(std::uint32_t members, RuleId rule) const;

@@ -1,6 +1,4 @@
 // Texts fit their grammar, and are the same with every drafter: greedy and sampled, over turns, alone and in company.
-#include "grammar/grammar.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +15,9 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gpu/test_device.h"
+#include "grammar/answer.h"
 #include "grammar/gbnf.h"
+#include "grammar/grammar.h"
 #include "grammar/regex.h"
 #include "grammar/schema/schema.h"
 
@@ -168,6 +168,27 @@ TEST_F(GrammarTexts, OfABundledModel) {
   const Text drafted = text(options(object, "grammar"));
   EXPECT_GT(drafted.outcome.stats.accepted, 8u);
   EXPECT_LT(drafted.outcome.stats.rounds, text(options(object, "none")).outcome.stats.rounds);
+}
+
+TEST_F(GrammarTexts, BeginWhereTheReasoningEnds) {
+  load_tiny();
+  const grammar::Syntax number = grammar::parse_regex("[0-9]{3}-[0-9]{3}");
+  std::mt19937 random(3);
+  const int cuts = fixtures::full_sweep() ? 100 : fixtures::slow_device() ? 4 : 20;
+  std::uint64_t reasoned = 0;
+  for (int i = 0; i < cuts; ++i) {
+    // Letters occur anywhere in a text of random weights, so the reasoning ends within drafts too.
+    const std::string close(1, static_cast<char>('a' + random() % 26));
+    const auto answer = make(grammar::answer_syntax(number, {.reasoning = {{"", close}}, .begun = true}));
+    const auto seed = static_cast<std::uint64_t>(i + 1);
+    const Text plain = text(options(answer, "none", seed), 80);
+    expect_fitting(*answer, plain);
+    reasoned += plain.text.find(close) != std::string::npos && plain.outcome.tokens.size() > 10 ? 1 : 0;
+    for (const char* draft : {"suffix", "exit:2,k=5", "grammar+ngram:k=5,w=4", "auto"})
+      EXPECT_EQ(text(options(answer, draft, seed), 80).outcome.tokens, plain.outcome.tokens)
+          << draft << ", " << close << ", " << plain.text;
+  }
+  EXPECT_GT(reasoned, 0u);
 }
 
 TEST_F(GrammarTexts, EndWithTheGrammar) {
