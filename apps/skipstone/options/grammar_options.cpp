@@ -35,7 +35,7 @@ std::vector<CLI::Option*> add_grammar_options(CLI::App& command, GrammarOptions&
       command.add_option("--grammar", options.grammar, "A grammar in GBNF, llama.cpp's notation; -: standard input")->type_name("FILE");
   options.regex_option = command.add_option("--regex", options.regex, "A regular expression, which the whole text has to fit");
   CLI::Option* const object = command.add_flag("--json-object", options.json_object, "Any JSON object");
-  const std::vector<CLI::Option*> all = {options.schema_option, options.grammar_option, options.regex_option, object};
+  std::vector<CLI::Option*> all = {options.schema_option, options.grammar_option, options.regex_option, object};
   for (CLI::Option* const one : all) {
     one->group(group);
     for (CLI::Option* const other : all) {
