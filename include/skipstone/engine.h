@@ -148,7 +148,7 @@ typedef struct skipstone_engine_info {
   const char* driver;
   const char* tier;
   uint32_t layers, vocabulary, context;
-  uint64_t weights_bytes, kv_bytes, activation_bytes; /* as planned */
+  uint64_t weights_bytes, kv_bytes, activation_bytes; /* as planned for devices: without experts in host memory */
   uint64_t device_bytes;                              /* held now; of layers on other devices: when those last had no work */
   uint64_t validation_messages;
   uint32_t exit_layer;         /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */

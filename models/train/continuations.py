@@ -77,6 +77,8 @@ def main():
     add("--seed", type=int, default=1)
     add("--threads", type=int, default=1)
     options = parser.parse_args()
+    if options.batch % 2 != 0:
+        parser.error("--batch is odd, and half of the texts are greedy")
     torch.set_num_threads(options.threads)
     _, model = load(options.model)
     batches = Batches(options.corpus, options.split, options.seed)

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "base/log.h"
 #include "base/platform/system.h"
 #include "base/status.h"
 #include "engine/model_loading.h"
@@ -107,6 +108,10 @@ std::string limit_text(const vk::MemoryAccount& account) {
 
 namespace {
 
+/// With the working memory also where no limit is set: a model that just fits the device by moving experts leaves nothing else free.
+bool fits_well_alone(std::uint64_t total, const vk::Device& device) { return limited(total) <= available_alone_to(device, 1); }
+bool fits_well_now(std::uint64_t total, const vk::Device& device) { return limited(total) <= available_to(device, 1); }
+
 bool fits_alone(std::uint64_t total, const vk::Device& device) {
   return total <= available_alone_to(device, 1) && limited(total) <= device.memory_account().left_beside(device.memory_allocated());
 }
@@ -128,7 +133,7 @@ std::uint32_t choose_experts_on_host(const model::WeightLayout& layout, std::opt
                                      const std::function<bool(std::uint32_t)>& fits) {
   const std::uint32_t all = layout.leading_experts();
   if (asked.value_or(0) > 0 && all == 0)
-    fail(Code::invalid_argument, "--experts-on-host {} is for models with experts, and this one has none; leave it out", *asked);
+    log::warning("the model has no experts, so none are kept in host memory (--experts-on-host {})", *asked);
   if (asked) return std::min(*asked, all);
   std::uint32_t layers = 0;
   while (layers < all && !fits(layers)) ++layers;
@@ -145,19 +150,20 @@ void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32
   const auto choose = [&](bool (*fits)(std::uint64_t, const vk::Device&)) {
     return choose_experts_on_host(layout, asked, [&](std::uint32_t layers) { return fits(total_with(layers), device); });
   };
-  std::uint32_t layers = choose(fits_alone);
-  if (!asked && layout.leading_experts() > 0 && !make_room_for(total_with(layers), device)) layers = choose(fits_now);
+  std::uint32_t layers = choose(fits_well_alone);
+  if (!asked && layout.leading_experts() > 0 && !make_room_for(total_with(layers), device)) layers = choose(fits_well_now);
   layout.keep_experts_on_host(layers);
 }
 
 void check_host_memory(const HostNeeds& needs) {
-  if (needs.experts == 0 || needs.available == 0 || needs.experts + needs.shared <= needs.available) return;
+  if (needs.experts == 0 || needs.available == 0 || limited(needs.experts) + needs.shared <= needs.available) return;
   const std::string experts = fmt::format("the experts of the first {} layers need {:.1f} MiB of host memory", needs.layers,
                                           mib_up(needs.experts)),
                     free = fmt::format("{:.0f} MiB are free", static_cast<double>(needs.available) / mib),
                     smaller = "a smaller or more strongly quantised model";
   if (needs.shared == 0) {
-    fail(Code::out_of_memory, "{}, but {}; keep fewer layers' experts there (--experts-on-host), or take {}", experts, free, smaller);
+    fail(Code::out_of_memory, "{}, but {}; keep fewer layers' experts there if the device has room (--experts-on-host), or take {}",
+         experts, free, smaller);
   }
   fail(Code::out_of_memory, "{} beside the {:.1f} MiB that the device takes of it, but {}; take a smaller context (--ctx), or {}", experts,
        mib_up(needs.shared), free, smaller);
@@ -199,7 +205,7 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   check_host_memory({.layers = plan.experts_on_host,
                      .experts = plan.host_weights,
                      .shared = caps.shares_system_memory() ? plan.total() : 0,
-                     .available = plan.host_available});
+                     .available = std::min(plan.host_available, device.host_memory_available().value_or(plan.host_available))});
 }
 
 }  // namespace skipstone::engine

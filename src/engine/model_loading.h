@@ -29,7 +29,7 @@ exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t aske
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
 
 /// The number of leading layers whose experts are in host memory: `asked`, or the fewest for which `fits` says true; all if it never does.
-/// Throws invalid_argument if a model without experts is asked for some.
+/// Warns if a model without experts is asked for some.
 std::uint32_t choose_experts_on_host(const model::WeightLayout& layout, std::optional<std::uint32_t> asked,
                                      const std::function<bool(std::uint32_t layers)>& fits);
 /// Chooses them for a model on one device and puts them there, once the device's account has made room for the rest. Others leave before

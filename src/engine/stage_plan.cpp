@@ -81,7 +81,10 @@ std::uint64_t bytes_of_all(const StageNeeds& needs, std::size_t stages) {
 /// throws of other faults than memory.
 bool fits(const StageNeeds& needs, std::span<const StageDevice> devices, std::uint64_t left, bool of_all) {
   try {
-    const std::vector<std::uint32_t> ends = plan_stages(needs, devices);
+    // With the working memory of each device: one that layers just fit by moving experts has nothing else free.
+    std::vector<StageDevice> with_room(devices.begin(), devices.end());
+    for (StageDevice& device : with_room) device.available -= std::min(device.available, MemoryPlan::working_memory(device.available));
+    const std::vector<std::uint32_t> ends = plan_stages(needs, with_room);
     const std::uint64_t bytes = of_all ? bytes_of_all(needs, devices.size()) : needs.of(0, ends.front());
     return bytes + MemoryPlan::working_memory(bytes) <= left;
   } catch (const Error& error) {
@@ -260,7 +263,7 @@ StagePlan plan_with_experts(const StageNeeds& needs, const model::WeightLayout& 
       return StagePlan{plan_with_room(needs.with_experts_on_host(count), charged, devices), count};
     } catch (const Error& error) {
       if (count == 0 || error.code() != Code::out_of_memory) throw;
-      fail(error.code(), "{}, with the experts of the first {} layers in host memory already", error.what(), count);
+      fail(error.code(), "with the experts of the first {} layers in host memory, {}", count, error.what());
     }
   };
   const std::uint32_t least = choose(true);
@@ -287,13 +290,14 @@ StagePlan plan_with_experts(const StageNeeds& needs, const model::WeightLayout& 
 
 std::vector<StageState> plan_devices(const EngineOptions& options) {
   const gguf::File file = open_model(options);
-  const model::Config config = model::Config::from(file);
+  model::Config config = model::Config::from(file);
+  const std::vector<StageWish> wishes = wishes_of(options, list_devices(""));
+  model::ModelTensors tensors = model::find_tensors(file, config);
+  model::keep_heads(config, tensors, wishes.size() == 1 ? 1 : 0);  // as loading does
   // Without a device, one binding is assumed to cover any tensor; no total depends on it.
-  const model::WeightLayout layout =
-      model::layout_weights(config, model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
+  const model::WeightLayout layout = model::layout_weights(config, tensors, std::numeric_limits<std::uint64_t>::max(), 1);
   exec::SequenceShape shape = choose_shape(config, options.context, options.kv, KvFormat::f16);
   shape.pool_tokens = options.pool_tokens;
-  const std::vector<StageWish> wishes = wishes_of(options, list_devices(""));
   std::vector<StageState> plan;
   std::vector<StageDevice> devices;
   const vk::MemoryAccount account(options.memory_limit);

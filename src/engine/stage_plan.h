@@ -49,7 +49,7 @@ struct StageDevice {
   std::string place;            ///< "device 1 (NVIDIA ...)", "rank 1 (...)": for messages
   std::uint64_t available = 0;  ///< bytes
   std::uint32_t layers = 0;     ///< requested layers; 0: by memory
-  bool of_system = false;       ///< its memory is that of this process's system
+  bool of_system = false;       ///< its memory is that of the system of the process that has it
 };
 
 /// The end of each stage's layers; the last is the model's. By memory: minimizes the share of memory used on the fullest device, with at

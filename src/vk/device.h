@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,9 @@ class Device {
   std::uint64_t memory_allocated() const;       ///< bytes of device memory held by all arenas now
   std::uint64_t host_memory_allocated() const;  ///< bytes of Role::host_weights, which are not among these
   std::uint64_t memory_available() const;       ///< bytes of the largest device-local heap that are free now, as far as the driver says
-  std::uint64_t memory_of_others() const;       ///< bytes that other Devices of the account hold of the same physical device
+  /// The same of the largest heap that is not device-local, where Role::host_weights are; nothing where all memory is the device's own.
+  std::optional<std::uint64_t> host_memory_available() const;
+  std::uint64_t memory_of_others() const;  ///< bytes that other Devices of the account hold of the same physical device
   /// memory_available() if these gave theirs back: no more than the heap has beside what this Device holds, since drivers that do not say
   /// what is used count this Device's memory alone.
   std::uint64_t memory_available_alone() const;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "base/status.h"
 #include "vk/vulkan_state.h"
@@ -121,6 +122,12 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   return nullptr;
 }
 
+/// Whether memory that is not the device's own is in a heap apart, as Role::host_weights wants it.
+bool has_host_heap(const DeviceState& device) {
+  const std::span heaps(device.memory.memoryHeaps, device.memory.memoryHeapCount);
+  return !std::ranges::all_of(heaps, [](const VkMemoryHeap& heap) { return (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0; });
+}
+
 /// Bytes of each heap that are free now, as far as the driver says.
 std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
@@ -130,7 +137,10 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   std::vector<std::uint64_t> available;
   for (std::uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
     const std::uint64_t bytes = device.memory_budget ? budget.heapBudget[i] : device.caps.heaps[i].bytes;
-    const std::uint64_t used = device.memory_budget ? budget.heapUsage[i] : device.allocated.load();
+    const bool local_heap = (device.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+    const std::uint64_t own =
+        (local_heap ? device.allocated.load() : 0) + (local_heap != has_host_heap(device) ? device.allocated_on_host.load() : 0);
+    const std::uint64_t used = device.memory_budget ? budget.heapUsage[i] : own;
     available.push_back(bytes - std::min(used, bytes));
   }
   return available;
@@ -181,6 +191,15 @@ std::uint64_t Device::memory_available() const {
   return most;
 }
 
+std::optional<std::uint64_t> Device::host_memory_available() const {
+  const std::vector<std::uint64_t> available = available_in_heaps(*state_);
+  std::optional<std::uint64_t> most;
+  for (std::size_t i = 0; i < available.size(); ++i) {
+    if ((state_->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) most = std::max(most.value_or(0), available[i]);
+  }
+  return most;
+}
+
 Slice Slice::part(std::uint64_t at, std::uint64_t length) const {
   if (at > bytes || length > bytes - at) {
     fail(Code::internal, "a part of {} bytes at {} was asked of a memory slice of {} bytes", length, at, bytes);
@@ -201,8 +220,10 @@ struct Arena::State {
   /// `left`: bytes that the account still has.
   std::uint64_t next_block(std::uint64_t request, const Caps& caps, std::uint64_t left) const {
     // A quarter of the bytes held: at most about a fifth of an arena is unused, with few blocks all the same. Where a limit is near, a
-    // block takes a small part of what is left, so that its unused end does not decide whether a model fits.
+    // block takes a small part of what is left, so that its unused end does not decide whether a model fits. A request of more than half a
+    // block has one to itself, whose end would be of little use to others.
     const std::uint64_t usual = std::clamp(allocated / 4, row->first_block, row->largest_block);
+    if (block_bytes == 0 && request > usual / 2) return request;
     const std::uint64_t grown = block_bytes != 0 ? block_bytes : std::min(usual, std::max(left / 64, slice_alignment(caps)));
     return std::max(request,
                     std::min(round_up(grown, slice_alignment(caps)), caps.max_allocation / slice_alignment(caps) * slice_alignment(caps)));

@@ -157,8 +157,8 @@ TEST_F(CliStart, ExpertsThatDoNotFitStayInHostMemory) {
   EXPECT_EQ(none.code, 5);
   EXPECT_TRUE(contains(none.error, "but the memory limit is")) << none.error;
   const Result dense = run({"run", "-m", model(), "-p", "the", "-n", "1", "--experts-on-host", "2"});
-  EXPECT_EQ(dense.code, 2);
-  EXPECT_TRUE(contains(dense.error, "for models with experts")) << dense.error;
+  EXPECT_EQ(dense.code, 0);  // a variable of the environment meets models without experts too
+  EXPECT_TRUE(contains(dense.error, "warning: the model has no experts")) << dense.error;
 }
 
 // --device chooses among them.

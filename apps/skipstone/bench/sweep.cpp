@@ -129,7 +129,8 @@ class Measurement {
     try {
       return make_session(engine, params);
     } catch (const skipstone::error& error) {
-      if (error.status() == SKIPSTONE_DEVICE_LOST || sweep_.drafters.size() <= 2) throw;
+      const bool of_request = error.status() == SKIPSTONE_INVALID_ARGUMENT || error.status() == SKIPSTONE_BAD_FILE;
+      if (!of_request || params.draft_optional != 0 || sweep_.drafters.size() <= 2 || params.draft == std::string_view("none")) throw;
       throw skipstone::error(error.status(), fmt::format("{}; --draft-optional leaves {} out and measures the others", error.what(),
                                                          skipstone::shortened(params.draft)));
     }
