@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include "chat/output/markers.h"
 #include "chat/output/output_format.h"
 #include "engine/engine_state.h"
-#include "grammar/answer.h"
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
 #include "grammar/regex.h"
@@ -79,6 +79,28 @@ grammar::AnswerForm answer_form(const chat::ChatPrompt& prompt, std::string_view
   return form;
 }
 
+/// Where a vocabulary has control tokens for parts of a form's texts, those are how a model writes them. Returns their texts.
+std::vector<std::string> spell_with_control_tokens(grammar::AnswerForm& form, const text::Tokenizer& tokenizer) {
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
+  std::set<std::string> markers;
+  for (const std::string& written : form.texts()) {
+    std::string spelled, plain;
+    std::set<std::string> named;
+    for (const text::Token token : tokenizer.encode(written, false, true)) {
+      const auto index = static_cast<std::size_t>(token);
+      const bool control = index < vocabulary.types.size() && vocabulary.types[index] == text::TokenType::control;
+      spelled += control ? grammar::control_token_bytes(vocabulary.tokens[index]) : tokenizer.piece(token);
+      plain += control ? vocabulary.tokens[index] : tokenizer.piece(token);
+      if (control) named.insert(vocabulary.tokens[index]);
+    }
+    if (named.empty()) continue;
+    if (plain == " " + written) spelled.erase(0, 1);  // a tokenizer that begins texts with a blank
+    form.spelled[written] = spelled;
+    markers.merge(named);
+  }
+  return {markers.begin(), markers.end()};
+}
+
 }  // namespace
 
 extern "C" {
@@ -112,9 +134,9 @@ skipstone_status skipstone_chat_grammar(const skipstone_chat* chat, const skipst
     *answer = nullptr;
     api::require(chat, "chat");
     api::require(grammar, "grammar");
-    const grammar::AnswerForm form = answer_form(*chat->prompt, prompt_end == nullptr ? "" : prompt_end);
-    grammar::Syntax syntax = grammar::answer_syntax(grammar->grammar->automaton().syntax(), form);
-    *answer = new skipstone_grammar{std::make_shared<grammar::Grammar>(grammar::Automaton::make(std::move(syntax)), form.texts())};
+    grammar::AnswerForm form = answer_form(*chat->prompt, prompt_end == nullptr ? "" : prompt_end);
+    const std::vector<std::string> markers = spell_with_control_tokens(form, chat->prompt->tokenizer());
+    *answer = new skipstone_grammar{grammar->grammar->answers(form, markers)};
   });
 }
 

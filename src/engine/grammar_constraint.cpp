@@ -20,9 +20,8 @@ TokenBytes::TokenBytes(const text::Tokenizer& tokenizer, const std::vector<std::
       continue;
     }
     const bool control = i < vocabulary.types.size() && vocabulary.types[i] == text::TokenType::control;
-    const auto is_in = [&](const std::string& marker) { return marker.find(vocabulary.tokens[i]) != std::string::npos; };
-    const bool marks = control && !vocabulary.tokens[i].empty() && std::ranges::any_of(markers, is_in);
-    pieces.push_back(marks ? vocabulary.tokens[i] : tokenizer.piece(token));
+    const bool marks = control && std::ranges::binary_search(markers, vocabulary.tokens[i]);
+    pieces.push_back(marks ? grammar::control_token_bytes(vocabulary.tokens[i]) : tokenizer.piece(token));
   }
   if (ends.empty()) fail(Code::unsupported, "the model has no token that ends a text, so a text that fits a grammar could not end");
   trie = std::make_shared<const grammar::TokenTrie>(pieces, std::move(ends));
@@ -107,7 +106,8 @@ speculation::TokenTree GrammarConstraint::fitting(std::span<const Token> text, c
 }
 
 /// Tokens are searched for in the text after a line, so that a tokenizer that begins texts with a blank adds it before the line. Where the
-/// line and the bytes share a token, or the bytes are no whole characters, the longest token that fits is taken, again and again.
+/// line and the bytes share a token, or the bytes are no whole characters but control tokens, the longest token that fits is taken, again
+/// and again.
 std::vector<Token> GrammarConstraint::segmented(std::string_view bytes) const {
   try {
     const std::vector<Token> tokens = tokenizer_.encode("\n" + std::string(bytes), false, false);

@@ -20,8 +20,8 @@ namespace skipstone::engine {
 
 /// A model's tokens as the bytes that they spell; tokens that end a text spell none. Immutable.
 struct TokenBytes {
-  /// Control tokens spell nothing either, but for those whose text is in one of `markers` (grammar::Grammar). Throws unsupported where no
-  /// token ends a text: a text that a grammar ends could not end.
+  /// Control tokens spell nothing either, but for `markers`, which grammars know by grammar::control_token_bytes(). Throws unsupported
+  /// where no token ends a text: a text that a grammar ends could not end.
   TokenBytes(const text::Tokenizer& tokenizer, const std::vector<std::string>& markers);
 
   /// The longest token that `text` begins with; nothing where none is.
@@ -50,6 +50,8 @@ class GrammarConstraint {
   /// The grammar's text begins at token `first` of the session's.
   void begin(std::size_t first);
 
+  /// Whether `text` fits as far as it goes.
+  bool fits(std::span<const text::Token> text) { return text.size() < first_ || state_after(text).has_value(); }
   /// The tokens that may follow `text`. Null where all may: before the grammar's text begins, after its end, and after drafts that do not
   /// fit, which no verification accepts.
   sample::TokenMask allowed(std::span<const text::Token> text);

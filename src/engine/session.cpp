@@ -146,7 +146,11 @@ speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::u
   if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
   speculation::Sequence& sequence = drawn ? static_cast<speculation::Sequence&>(*drawn) : s.sequence;
   if (s.constraint) {
-    s.constraint->begin(tokens.empty() ? s.prompt_end : prompt_end);
+    const std::span prompts = text.prompts();
+    s.constraint->begin(!tokens.empty() ? prompt_end : prompts.empty() ? 0 : prompts.back().end);
+    if (tokens.empty() && !s.constraint->fits(text.tokens()))
+      fail(Code::invalid_argument,
+           "the continuation so far does not fit the grammar, so it cannot continue; give a prompt to begin another");
     limits.fitting = [&](std::span<const text::Token> all, const speculation::TokenTree& tree) { return s.constraint->fitting(all, tree); };
   }
   text.append(tokens);

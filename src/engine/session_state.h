@@ -75,6 +75,8 @@ struct Session::State {
   /// Null without a grammar.
   std::unique_ptr<GrammarConstraint> make_constraint() const {
     if (!as_given.grammar) return nullptr;
+    if (!as_given.synthetic_acceptance.empty())
+      fail(Code::invalid_argument, "a grammar ends its texts, and with synthetic acceptance none ends; leave one of both out");
     if (as_given.sampling.rule || as_given.ignore_end) {
       fail(Code::invalid_argument, "a grammar ends its texts and masks their tokens; it does not go with {}",
            as_given.ignore_end ? "ends that are ignored" : "a sampler of the caller's");

@@ -32,20 +32,24 @@ std::vector<std::string> AnswerForm::texts() const {
 }
 
 Syntax answer_syntax(Syntax syntax, const AnswerForm& form) {
-  const auto optional = [&](const std::string& text) { return text.empty() ? syntax.empty() : syntax.optional(syntax.text(text)); };
+  const auto written = [&](const std::string& text) {
+    const auto spelled = form.spelled.find(text);
+    return syntax.text(spelled == form.spelled.end() ? text : spelled->second);
+  };
+  const auto optional = [&](const std::string& text) { return text.empty() ? syntax.empty() : syntax.optional(written(text)); };
   const ExprId content = syntax.sequence({optional(form.content.open), syntax.reference(syntax.root()), optional(form.content.close)});
   const auto after_reasoning = [&](const AnswerForm::Tags& tags) {
     const TextAutomaton inside = TextAutomaton::of_pattern(escaped_pattern(tags.close)).complement();
     const ExprId reasoning = inside.add_to(syntax, "reasoning", [&](const CodePoints& set) { return syntax.chars(set); });
     const ExprId blanks = syntax.repeat(syntax.chars({{'\t', '\n'}, {' ', ' '}}), 0, most_blanks);
-    return syntax.sequence({reasoning, syntax.text(tags.close), blanks, content});
+    return syntax.sequence({reasoning, written(tags.close), blanks, content});
   };
   std::vector<ExprId> ways;
   if (form.begun) {
     ways.push_back(after_reasoning(form.reasoning.front()));
   } else {
-    ways.push_back(syntax.sequence({syntax.text(form.header), content}));
-    for (const AnswerForm::Tags& tags : form.reasoning) ways.push_back(syntax.sequence({syntax.text(tags.open), after_reasoning(tags)}));
+    ways.push_back(syntax.sequence({written(form.header), content}));
+    for (const AnswerForm::Tags& tags : form.reasoning) ways.push_back(syntax.sequence({written(tags.open), after_reasoning(tags)}));
   }
   const RuleId answer = syntax.add_rule("answer");
   syntax.define(answer, syntax.choice(std::move(ways)));

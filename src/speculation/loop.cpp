@@ -200,7 +200,10 @@ std::uint32_t Generation::block_rows() const {
 void Generation::take_round(const BlockProposal& proposal) {
   const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(bounds_.rows - 1, room() - 1));
   for (const std::vector<Token>& drafts : proposal.rows) {
-    const TokenTree row = TokenTree::chain(pending(), drafts).pruned(~0u, most_depth, [this](Token token) { return ends(token); });
+    const TokenTree chain = TokenTree::chain(pending(), drafts);
+    const TokenTree row = (limits_.fitting ? limits_.fitting(text_.tokens(), chain) : chain).pruned(~0u, most_depth, [this](Token token) {
+      return ends(token);
+    });
     if (row.drafts() > 0) block_.emplace_back(row.tokens().begin(), row.tokens().end());
   }
   if (block_.empty()) return take_round(NoDrafts{});

@@ -222,6 +222,44 @@ TEST_F(GrammarTexts, EachContinuationFitsAndMayBeResumed) {
   }
 }
 
+TEST_F(GrammarTexts, ContinueWhereTheirLastPromptEnded) {
+  load_tiny();
+  const auto list = make(grammar::parse_regex("\\[[0-9]{3}(, [0-9]{3}){3}\\]"));
+  Session session(engine_, options(list, "grammar", 4));
+  const Text first = continued(session, "Numbers: ", 6);
+  const std::size_t length = session.length();
+  continued(session, " More: ", 60);
+  session.rewind(session.length() - length);
+  const Text rest = continued(session, "", 60);
+  grammar::State state = list->automaton().start();
+  EXPECT_TRUE(state.advance(first.text + rest.text) && state.accepts()) << first.text << rest.text;
+
+  Session other(engine_, options(nullptr, "none"));
+  continued(other, "Numbers: ", 12);
+  session.copy_from(other);
+  try {
+    continued(session, "", 4);
+    ADD_FAILURE() << "a text that does not fit was continued";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("does not fit the grammar"), std::string::npos) << error.what();
+  }
+  const Text anew = continued(session, " Numbers: ", 60);
+  expect_fitting(*list, anew);
+  EXPECT_EQ(anew.text.size(), 20u);
+}
+
+TEST_F(GrammarTexts, AcceptedByRejectionFitToo) {
+  load_tiny();
+  const auto list = make(grammar::parse_regex("[a-f]{3}(-[a-f]{3}){2,5}\\."));
+  for (const char* draft : {"none", "exit:2,k=4", "grammar+suffix", "auto"}) {
+    SessionOptions rejecting = options(list, draft, 6);
+    rejecting.verification = sample::Verification::rejection;
+    const Text text_of = text(rejecting, 60);
+    expect_fitting(*list, text_of);
+    EXPECT_EQ(text_of.outcome.stop, speculation::StopReason::end_token) << text_of.text;
+  }
+}
+
 TEST_F(GrammarTexts, InCompany) {
   load_tiny();
   std::mt19937 random(11);

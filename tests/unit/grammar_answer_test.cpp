@@ -63,6 +63,20 @@ TEST(GrammarAnswer, HeadersAndTagsAroundTheText) {
   EXPECT_TRUE(tagged.fit("yes"));
 }
 
+TEST(GrammarAnswer, ControlTokensFitWhereTheyAreNamedAlone) {
+  AnswerForm form = {.reasoning = {think}};
+  form.spelled = {{"<think>", control_token_bytes("<think>")}, {"</think>", control_token_bytes("</think>")}};
+  const Answers answers(form);
+  EXPECT_TRUE(answers.fit("\xFF<think>well\xFF</think>yes"));
+  EXPECT_TRUE(answers.fit("yes"));
+  EXPECT_FALSE(answers.fit("<think>well</think>yes"));                  // written by ordinary tokens
+  EXPECT_FALSE(answers.fit("\xFF<think>well</think>\xFF</think>yes"));  // which a parser would take for the end
+  EXPECT_FALSE(answers.fit("\xFF<think>\xFF<think>\xFF</think>yes"));
+  const auto free = Automaton::make(parse_regex(".*"));
+  State state = free->start();
+  EXPECT_FALSE(state.advance(control_token_bytes("</think>"))) << "in the text itself it does not fit";
+}
+
 TEST(GrammarAnswer, LongReasoningNeedsNoDeepStack) {
   const Answers answers({.reasoning = {think}, .begun = true});
   std::string reasoning;

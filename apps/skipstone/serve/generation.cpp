@@ -350,7 +350,8 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
     if (request.parse_tool_calls)
       throw ApiError(400, "an answer that has to fit a format cannot call tools; leave one of both out", "tools");
     const bool chat = request.form != Form::completion;
-    grammar = chat ? answer_grammar(*request.format, model.chat, prompt_end) : request.format->grammar;
+    const skipstone::Grammar text = make_grammar(*request.format);
+    grammar = chat ? text.answers_of(model.chat, prompt_end) : text;
   }
   std::mutex answering;
   Choices choices(request.n, cancellation, offer, [&](std::uint32_t i, const std::function<void()>& on_prompt_read) {

@@ -59,7 +59,7 @@ struct GenerationRequest {
   std::size_t bytes() const {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
-    return stops + (format ? format->key.size() : 0) + messages.size() + tools.size() + template_options.size() + prompt.size() +
+    return stops + (format ? format->text.size() : 0) + messages.size() + tools.size() + template_options.size() + prompt.size() +
            prompt_tokens.size() * sizeof(std::int32_t) + logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size() +
            places.bytes();
   }

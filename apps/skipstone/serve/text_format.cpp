@@ -49,19 +49,9 @@ class LatestGrammars {
   std::list<std::pair<std::string, skipstone::Grammar>> latest_;
 };
 
-TextFormat made(std::string_view field, skipstone_grammar_kind kind, const std::string& text) {
-  const std::string key = fmt::format("{} {}", static_cast<int>(kind), text);
-  try {
-    return {key, LatestGrammars::get().of(key, [&] { return skipstone::Grammar(kind, text); })};
-  } catch (const skipstone::error& error) {
-    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
-    refuse(field, "'{}': {}", field, error.what());
-  }
-}
-
 TextFormat schema_format(std::string_view field, std::string_view schema) {
   if (!schema.starts_with('{') && schema != "true" && schema != "false") refuse(field, "'{}' has to be a JSON Schema", field);
-  return made(field, SKIPSTONE_GRAMMAR_JSON_SCHEMA, std::string(schema));
+  return {std::string(field), SKIPSTONE_GRAMMAR_JSON_SCHEMA, std::string(schema)};
 }
 
 std::optional<TextFormat> typed_format(std::string_view field, std::string_view format) {
@@ -70,7 +60,7 @@ std::optional<TextFormat> typed_format(std::string_view field, std::string_view 
     refuse(field, "'{}' has to be an object with a type", field);
   const std::string type = read["type"].get<std::string>();
   if (type == "text") return std::nullopt;
-  if (type == "json_object") return made(field, SKIPSTONE_GRAMMAR_JSON_OBJECT, "");
+  if (type == "json_object") return TextFormat{std::string(field), SKIPSTONE_GRAMMAR_JSON_OBJECT, ""};
   if (type != "json_schema") refuse(field, "'{}' has to be of the type text, json_object or json_schema", field);
   const bool around = read.contains("json_schema") && read["json_schema"].is_object();
   const std::vector<skipstone::JsonMember> members = skipstone::json_members(format);
@@ -84,7 +74,7 @@ std::optional<TextFormat> typed_format(std::string_view field, std::string_view 
 TextFormat gbnf_format(std::string_view field, std::string_view written) {
   const SortedJson grammar = SortedJson::parse(written);
   if (!grammar.is_string()) refuse(field, "'{}' has to be a text, not {}", field, name_of(grammar));
-  return made(field, SKIPSTONE_GRAMMAR_GBNF, grammar.get<std::string>());
+  return {std::string(field), SKIPSTONE_GRAMMAR_GBNF, grammar.get<std::string>()};
 }
 
 }  // namespace
@@ -112,9 +102,14 @@ std::optional<TextFormat> read_format(Form form, std::string_view body) {
   return found;
 }
 
-skipstone::Grammar answer_grammar(const TextFormat& format, const skipstone::Chat& chat, const std::string& prompt_end) {
-  const std::string key = fmt::format("{}\n{}\n{}", chat.info().source_text, prompt_end, format.key);
-  return LatestGrammars::get().of(key, [&] { return format.grammar.answers_of(chat, prompt_end); });
+skipstone::Grammar make_grammar(const TextFormat& format) {
+  const std::string key = fmt::format("{} {}", static_cast<int>(format.kind), format.text);
+  try {
+    return LatestGrammars::get().of(key, [&] { return skipstone::Grammar(format.kind, format.text); });
+  } catch (const skipstone::error& error) {
+    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
+    refuse(format.field, "'{}': {}", format.field, error.what());
+  }
 }
 
 }  // namespace cli::serve

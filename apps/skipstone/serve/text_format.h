@@ -12,9 +12,11 @@ namespace cli::serve {
 /// The API form of a request and of its answer.
 enum class Form { chat, completion, responses, messages };
 
+/// Not compiled yet, which may take a while.
 struct TextFormat {
-  std::string key;  ///< equal ones mean equal grammars
-  skipstone::Grammar grammar;
+  std::string field;  ///< of the request
+  skipstone_grammar_kind kind = SKIPSTONE_GRAMMAR_JSON_OBJECT;
+  std::string text;  ///< a schema as it is written, or GBNF
 };
 
 /// Of a request's body: `response_format` of chats, `text.format` of responses, and llama.cpp's `json_schema` and `grammar` of chats and
@@ -23,7 +25,7 @@ struct TextFormat {
 /// that names the field, also for two formats.
 std::optional<TextFormat> read_format(Form form, std::string_view body);
 
-/// The grammar of whole answers with a text of `format`, for a prompt that ends with `prompt_end`.
-skipstone::Grammar answer_grammar(const TextFormat& format, const skipstone::Chat& chat, const std::string& prompt_end);
+/// Of an earlier request with the same text, or made now. Throws ApiError (400) for what is no grammar and for what is not enforced.
+skipstone::Grammar make_grammar(const TextFormat& format);
 
 }  // namespace cli::serve
