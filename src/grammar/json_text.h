@@ -24,7 +24,6 @@ class JsonText {
  public:
   JsonText(Syntax& syntax, Form form) : syntax_(syntax), form_(form) {}
 
-  Form form() const { return form_; }
   ExprId blanks();
   ExprId comma();
   ExprId colon();

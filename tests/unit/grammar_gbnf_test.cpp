@@ -80,6 +80,36 @@ TEST(Gbnf, SaysLineAndColumn) {
   EXPECT_NE(refused(std::string(100'000, '(').insert(0, "root ::= ").c_str()), "");
 }
 
+TEST(Gbnf, BoundsStackedQuantifiers) {
+  const auto stacked = [](const std::string& quantifiers) { return "root ::= (\"a\"" + quantifiers + " \"b\")*"; };
+  EXPECT_TRUE(fits_gbnf(stacked(std::string(100, '?')), "abb"));
+  const std::string written = to_gbnf(parse_gbnf(stacked(std::string(200, '?'))));
+  EXPECT_EQ(to_gbnf(parse_gbnf(written)), written);
+  for (const std::size_t count : {201u, 150'000u}) {
+    EXPECT_EQ(refusal([&] { parse_gbnf(stacked(std::string(count, '?'))); }),
+              "line 1, column 215: its groups and repetitions nest deeper than 200 levels");
+  }
+  std::string groups = "\"a\"?";
+  for (int i = 0; i < 199; ++i) groups = "(" + groups + ")?";
+  EXPECT_NO_THROW(parse_gbnf("root ::= " + groups));
+  EXPECT_NE(refusal([&] { parse_gbnf("root ::= (" + groups + ")???"); }), "");
+}
+
+TEST(Gbnf, RepeatsTheEmptyTextAtOnce) {
+  EXPECT_TRUE(fits_gbnf("root ::= \"\"{200000}{200000}{200000} \"a\"", "a"));
+  EXPECT_TRUE(fits_gbnf("root ::= (\"\"? \"\"{0,200000}){0,200000}{200000} \"a\"", "a"));
+  EXPECT_TRUE(fits_regex("((((){200000}){200000}){200000}){0,200000}a", "a"));
+  EXPECT_TRUE(fits_schema(R"({"type": "string", "pattern": "^((((){200000}){200000}){200000}){0,200000}a$"})", "\"a\""));
+  // Many ways to write the empty text.
+  std::string empty = "\"\"";
+  for (int i = 0; i < 10'000; ++i) empty += "|\"\"";
+  EXPECT_NE(refusal([&] { Automaton::make(parse_gbnf("root ::= \"a\" (" + empty + "){100000} \"b\"")); }).find("states"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([] { schema::parse_schema("{\"pattern\": \"a(" + std::string(10'000, '|') + "){20000}\"}", Form::any); }).find("states"),
+      std::string::npos);
+}
+
 TEST(Gbnf, DropsAlternativesThatNothingFits) {
   State state =
       Automaton::make(parse_gbnf("root ::= \"a\" dead | \"ab\" | \"ac\" gone?\ndead ::= \"b\" dead\ngone ::= \"x\" gone"))->start();
