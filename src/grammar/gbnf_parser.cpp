@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/escape.h"
 #include "base/status.h"
@@ -208,7 +209,7 @@ class Parser {
     next();
     const bool negated = is_at('^');
     if (negated) next();
-    CodePoints set;
+    std::vector<CodePoints::Range> ranges;
     while (!is_at(']')) {
       constexpr const char* open = "a class that is not closed by ']'";
       const char32_t first = parse_character(open);
@@ -218,9 +219,11 @@ class Parser {
         last = parse_character(open);
         if (last < first) fail_here("a class's range ends before it begins");
       }
-      set.add(first, last);
+      ranges.push_back({first, last});
     }
     next();
+    CodePoints set;
+    set.add(std::move(ranges));
     return syntax_.chars(negated ? set.complement() : set);
   }
 

@@ -47,6 +47,7 @@ class JsonText {
   ExprId brackets(const char* open, ExprId inner, const char* close);
 
  private:
+  ExprId make_character(const CodePoints& set);
   ExprId escape(const CodePoints& set);
   ExprId unit(const CodePoints& set);
   ExprId free_character();
@@ -57,6 +58,7 @@ class JsonText {
   Form form_;
   std::optional<RuleId> blanks_, value_, object_, array_, string_, integer_, number_;
   std::map<CodePoints, RuleId> escapes_;
+  std::map<CodePoints, ExprId> characters_;  ///< of character()
 };
 
 }  // namespace skipstone::grammar

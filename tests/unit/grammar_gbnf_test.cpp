@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "grammar_fixture.h"
+#include "text/utf8.h"
 
 namespace skipstone::grammar {
 namespace {
@@ -25,6 +26,21 @@ TEST(Gbnf, ReadsEscapesAndClassesAsCharacters) {
   EXPECT_TRUE(fits_gbnf("root ::= [а-я]+", "привет"));
   EXPECT_FALSE(fits_gbnf("root ::= [а-я]+", "приveт"));
   EXPECT_TRUE(fits_gbnf("root ::= [a-]+", "a-a"));
+}
+
+TEST(Gbnf, ReadsClassesInAnyOrder) {
+  std::string every_second;
+  for (char32_t c = 0xFFFE; c >= 0xE000; c -= 2) text::append_utf8(every_second, c);
+  for (char32_t c = 0xD7FE; c > 0x80; c -= 2) text::append_utf8(every_second, c);
+  EXPECT_TRUE(fits_gbnf("root ::= [" + every_second + "]", "\u0082"));
+  EXPECT_FALSE(fits_gbnf("root ::= [" + every_second + "]", "\u0083"));
+  EXPECT_FALSE(fits_gbnf("root ::= [^" + every_second + "z-~a-yq-t]", "q"));
+  EXPECT_TRUE(fits_regex("[" + every_second.substr(0, 60'000) + "]", "\uE000"));
+  CodePoints set{{'x', 'z'}, {0xD000, 0xE000}, {'a', 'c'}, {'b', 'w'}};
+  EXPECT_EQ(set, (CodePoints{{'a', 'z'}, {0xD000, 0xD7FF}, {0xE000, 0xE000}}));
+  set.add('A', 'z');
+  EXPECT_EQ(set.ranges().size(), 3u);
+  EXPECT_TRUE(set.contains('Z') && !set.contains(0xD800));
 }
 
 TEST(Gbnf, Utf8IsExact) {
