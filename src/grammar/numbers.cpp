@@ -159,7 +159,7 @@ struct State {
 
 class Numbers {
  public:
-  /// `digits`: at most so many, where that is limited.
+  /// `digits`: the most that a number has, where that is limited.
   Numbers(const NumberLimits& limits, std::optional<int> digits) {
     for (const Bound& bound : limits.bounds) followers_.push_back(std::make_unique<Comparison>(bound));
     for (const Decimal& factor : limits.factors) followers_.push_back(std::make_unique<Multiple>(factor, limits.for_writing));

@@ -128,6 +128,21 @@ TEST(State, ReadsLongTextsAtOnce) {
   EXPECT_EQ(Automaton::make(parse_gbnf("root ::= \"b\"{120000} \"c\""))->start().forced_bytes(200'000), std::string(120'000, 'b') + "c");
 }
 
+TEST(StatePool, IsFullOfStatesWithManyStacks) {
+  std::string part;
+  for (int i = 0; i < 3900; ++i) part += " \"a\"?";
+  const Syntax syntax = parse_gbnf("root ::=" + part + " \"-\"" + part);
+  StatePool pool(std::make_shared<const Program>(syntax));
+  StateId state = pool.start();
+  EXPECT_FALSE(pool.is_full());
+  for (const char byte : std::string(3900, 'a') + "-" + std::string(3900, 'a')) {
+    pool.begin_work();
+    state = pool.next(state, static_cast<std::uint8_t>(byte));
+  }
+  EXPECT_TRUE(pool.accepts(state));
+  EXPECT_TRUE(pool.is_full());
+}
+
 TEST(State, FollowsOnlyWhatItCan) {
   // Each letter doubles the ways to read the text.
   const auto ambiguous = Automaton::make(parse_gbnf("root ::= x\nx ::= (\"a\" x \"b\"?){1,9} | \"a\" x | \"a\""));

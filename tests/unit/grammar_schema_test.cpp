@@ -186,6 +186,20 @@ TEST(Schema, RefusalsNameTheirPlace) {
   }
 }
 
+TEST(Schema, BoundsTheWorkOfAlternatives) {
+  const auto exclusive = [](int members) {
+    std::string names, alternatives;
+    for (int i = 0; i < members; ++i) names += "\"m" + std::to_string(i) + "\", ";
+    for (int i = 0; i < 100; ++i) {
+      alternatives += (i > 0 ? ", " : "") + (R"({"type": "object", "properties": {"kind": {"const": )" + std::to_string(i)) +
+                      R"(}}, "required": [)" + names + "\"kind\"]}";
+    }
+    return "{\"oneOf\": [" + alternatives + "]}";
+  };
+  EXPECT_EQ(refused(exclusive(10).c_str()), "");
+  EXPECT_NE(refused(exclusive(200).c_str()).find("comparisons"), std::string::npos);
+}
+
 TEST(Schema, BoundsTheWorkOfPatterns) {
   // Each of many states has many edges to large sets of nodes.
   std::string all;
