@@ -10,12 +10,15 @@ bool State::advance(std::uint8_t byte) {
 }
 
 std::size_t State::read(std::string_view bytes) {
-  renew();
-  const std::scoped_lock lock(shared_->mutex);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    shared_->pool.begin_work();
-    id_ = shared_->pool.next(id_, static_cast<std::uint8_t>(bytes[i]));
-    if (is_dead()) return i;
+  for (std::size_t fitting = 0; fitting < bytes.size();) {
+    renew();  // a long text may fill several pools
+    const std::scoped_lock lock(shared_->mutex);
+    do {
+      shared_->pool.begin_work();
+      id_ = shared_->pool.next(id_, static_cast<std::uint8_t>(bytes[fitting]));
+      if (is_dead()) return fitting;
+      ++fitting;
+    } while (fitting < bytes.size() && !shared_->pool.is_full());
   }
   return bytes.size();
 }
@@ -27,27 +30,31 @@ bool State::accepts() const {
 
 std::string State::forced_bytes(std::size_t most) const {
   std::string bytes;
-  const std::scoped_lock lock(shared_->mutex);
-  StatePool& pool = shared_->pool;
-  pool.begin_work();
-  for (StateId id = id_; bytes.size() < most;) {
-    const auto only = pool.only_byte(id);
-    if (!only) break;
-    bytes += static_cast<char>(*only);
-    id = pool.next(id, *only);
+  for (State state = *this; bytes.size() < most;) {
+    state.renew();
+    const std::scoped_lock lock(state.shared_->mutex);
+    StatePool& pool = state.shared_->pool;
+    pool.begin_work();
+    do {
+      const auto only = pool.only_byte(state.id_);
+      if (!only) return bytes;
+      bytes += static_cast<char>(*only);
+      state.id_ = pool.next(state.id_, *only);
+    } while (bytes.size() < most && !pool.is_full());
   }
   return bytes;
 }
 
 void State::renew() {
+  const std::shared_ptr<SharedPool> full = shared_;  // this state may be its last owner, and its lock is released last
   {
-    const std::scoped_lock lock(shared_->mutex);
-    if (!shared_->pool.is_full()) return;
+    const std::scoped_lock lock(full->mutex);
+    if (!full->pool.is_full()) return;
   }
-  std::shared_ptr<SharedPool> fresh = automaton_->pool_after(shared_);
-  if (fresh == shared_) return;
-  const std::scoped_lock lock(shared_->mutex, fresh->mutex);
-  id_ = fresh->pool.import(shared_->pool, id_);
+  std::shared_ptr<SharedPool> fresh = automaton_->pool_after(full);
+  if (fresh == full) return;
+  const std::scoped_lock lock(full->mutex, fresh->mutex);
+  id_ = fresh->pool.import(full->pool, id_);
   shared_ = std::move(fresh);
 }
 

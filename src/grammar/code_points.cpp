@@ -14,31 +14,33 @@ std::optional<char32_t> parse_hexadecimal(std::string_view text, std::size_t cou
   return value;
 }
 
-CodePoints::CodePoints(std::initializer_list<Range> ranges) {
-  for (const Range& range : ranges) add(range.first, range.last);
-}
-
 void CodePoints::add(char32_t first, char32_t last) {
-  if (first < first_surrogate) insert(first, std::min<char32_t>(last, first_surrogate - 1));
-  if (last > last_surrogate) insert(std::max<char32_t>(first, last_surrogate + 1), last);
-}
-
-void CodePoints::add(const CodePoints& other) {
-  for (const Range& range : other.ranges_) add(range.first, range.last);
-}
-
-void CodePoints::insert(char32_t first, char32_t last) {
-  if (first > last) return;
-  // The ranges that the new one touches become one with it.
-  auto begin = std::ranges::lower_bound(ranges_, first, {}, [](const Range& range) { return range.last + 1; });
-  auto end = begin;
-  while (end != ranges_.end() && end->first <= last + 1) {
-    first = std::min(first, end->first);
-    last = std::max(last, end->last);
-    ++end;
+  if (ranges_.empty() || first > ranges_.back().last) {
+    append(first, last);
+  } else {
+    add(std::vector<Range>{{first, last}});
   }
-  begin = ranges_.erase(begin, end);
-  ranges_.insert(begin, Range{first, last});
+}
+
+void CodePoints::add(std::vector<Range> ranges) {
+  ranges.insert(ranges.end(), ranges_.begin(), ranges_.end());
+  std::ranges::sort(ranges);
+  ranges_.clear();
+  for (const Range& range : ranges) append(range.first, range.last);
+}
+
+/// Adds a range that begins where the last one does or later.
+void CodePoints::append(char32_t first, char32_t last) {
+  const auto join = [&](char32_t from, char32_t to) {
+    if (from > to) return;
+    if (!ranges_.empty() && from <= ranges_.back().last + 1) {
+      ranges_.back().last = std::max(ranges_.back().last, to);
+    } else {
+      ranges_.push_back({from, to});
+    }
+  };
+  join(first, std::min<char32_t>(last, first_surrogate - 1));
+  join(std::max<char32_t>(first, last_surrogate + 1), last);
 }
 
 CodePoints CodePoints::complement() const {

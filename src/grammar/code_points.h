@@ -25,13 +25,15 @@ class CodePoints {
   };
 
   CodePoints() = default;
-  CodePoints(std::initializer_list<Range> ranges);
+  CodePoints(std::initializer_list<Range> ranges) { add(std::vector(ranges)); }
   static CodePoints all() { return {{0, last_code_point}}; }
   static CodePoints one(char32_t c) { return {{c, c}}; }
 
   /// Adds `first` to `last`, both included.
   void add(char32_t first, char32_t last);
-  void add(const CodePoints& other);
+  void add(const CodePoints& other) { add(other.ranges_); }
+  /// The same for ranges in any order.
+  void add(std::vector<Range> ranges);
   CodePoints complement() const;
   bool contains(char32_t c) const;
   bool is_empty() const { return ranges_.empty(); }
@@ -42,7 +44,7 @@ class CodePoints {
   friend auto operator<=>(const CodePoints&, const CodePoints&) = default;
 
  private:
-  void insert(char32_t first, char32_t last);
+  void append(char32_t first, char32_t last);
 
   std::vector<Range> ranges_;
 };

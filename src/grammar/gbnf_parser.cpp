@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/escape.h"
 #include "base/status.h"
@@ -94,35 +96,41 @@ class Parser {
     skip_blanks(false);
     for (const char c : {':', ':', '='}) expect(c, "'::=' was expected after a rule's name");
     skip_blanks(true);
-    syntax_.define(rule, parse_alternatives(0));
+    int levels = 0;
+    syntax_.define(rule, parse_alternatives(0, levels));
     if (at_ < text_.size() && !is_at('\n') && !is_at('\r')) fail_here("what is here belongs to no rule");
     skip_blanks(true);
   }
 
-  ExprId parse_alternatives(int depth) {
-    std::vector<ExprId> alternatives{parse_sequence(depth)};
+  /// `depth`: the groups around this place. `levels` becomes the larger of itself and the levels of groups inside.
+  ExprId parse_alternatives(int depth, int& levels) {
+    std::vector<ExprId> alternatives{parse_sequence(depth, levels)};
     while (is_at('|')) {
       next();
       skip_blanks(true);
-      alternatives.push_back(parse_sequence(depth));
+      alternatives.push_back(parse_sequence(depth, levels));
     }
     return syntax_.choice(std::move(alternatives));
   }
 
-  ExprId parse_sequence(int depth) {
+  ExprId parse_sequence(int depth, int& levels) {
     std::vector<ExprId> items;
-    while (auto item = parse_item(depth)) {
+    int inside = 0;
+    while (auto item = parse_item(depth, inside = 0)) {
       skip_blanks(depth > 0);
-      while (auto repeated = parse_quantifier(*item)) {
+      // A quantifier after a quantifier is a level too: it is written as one after a group.
+      for (bool is_second = false; auto repeated = parse_quantifier(*item); is_second = true) {
+        if (is_second && depth + ++inside > deepest_group) fail_here("its groups and repetitions nest deeper than 200 levels");
         item = repeated;
         skip_blanks(depth > 0);
       }
+      levels = std::max(levels, inside);
       items.push_back(*item);
     }
     return syntax_.sequence(std::move(items));
   }
 
-  std::optional<ExprId> parse_item(int depth) {
+  std::optional<ExprId> parse_item(int depth, int& levels) {
     const char c = peek();
     if (c == '"') return parse_literal();
     if (c == '[') return parse_class();
@@ -130,17 +138,18 @@ class Parser {
       next();
       return syntax_.chars(CodePoints::all());
     }
-    if (c == '(') return parse_group(depth);
+    if (c == '(') return parse_group(depth, levels);
     if (c == '<' || c == '!') fail_here("rules over tokens, such as <[1]>, are not supported");
     if (is_name(c)) return syntax_.reference(parse_name());
     return std::nullopt;
   }
 
-  ExprId parse_group(int depth) {
+  ExprId parse_group(int depth, int& levels) {
     if (depth >= deepest_group) fail_here("its groups nest deeper than 200 levels");
     next();
     skip_blanks(true);
-    const ExprId inner = parse_alternatives(depth + 1);
+    const ExprId inner = parse_alternatives(depth + 1, levels);
+    ++levels;
     expect(')', "')' was expected at the end of a group");
     return inner;
   }
@@ -200,7 +209,7 @@ class Parser {
     next();
     const bool negated = is_at('^');
     if (negated) next();
-    CodePoints set;
+    std::vector<CodePoints::Range> ranges;
     while (!is_at(']')) {
       constexpr const char* open = "a class that is not closed by ']'";
       const char32_t first = parse_character(open);
@@ -210,9 +219,11 @@ class Parser {
         last = parse_character(open);
         if (last < first) fail_here("a class's range ends before it begins");
       }
-      set.add(first, last);
+      ranges.push_back({first, last});
     }
     next();
+    CodePoints set;
+    set.add(std::move(ranges));
     return syntax_.chars(negated ? set.complement() : set);
   }
 

@@ -33,6 +33,7 @@ class Writer {
   /// The rules that the root uses, it first, and a name for each that GBNF can write.
   void name_rules() {
     std::set<std::string> taken{"root"};
+    std::map<std::string, int> numbers;
     std::set<RuleId> seen{syntax_.root()};
     order_.push_back(syntax_.root());
     names_[syntax_.root()] = "root";
@@ -46,12 +47,13 @@ class Writer {
       }
       if (expr.kind != ExprKind::rule || !seen.insert(expr.rule).second) continue;
       order_.push_back(expr.rule);
-      names_[expr.rule] = unique_name(syntax_.rules()[expr.rule].name, taken);
+      names_[expr.rule] = unique_name(syntax_.rules()[expr.rule].name, taken, numbers);
       open.push_back(syntax_.rules()[expr.rule].expr);
     }
   }
 
-  static std::string unique_name(const std::string& wanted, std::set<std::string>& taken) {
+  /// `numbers`: the last one at the end of each name.
+  static std::string unique_name(const std::string& wanted, std::set<std::string>& taken, std::map<std::string, int>& numbers) {
     std::string name;
     for (const char c : wanted.substr(0, 40)) {
       const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -59,7 +61,8 @@ class Writer {
     }
     if (name.empty()) name = "rule";
     std::string unique = name;
-    for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}-{}", name, i);
+    int& number = numbers.emplace(name, 1).first->second;
+    while (!taken.insert(unique).second) unique = fmt::format("{}-{}", name, ++number);
     return unique;
   }
 

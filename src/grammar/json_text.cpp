@@ -122,6 +122,11 @@ ExprId JsonText::escape(const CodePoints& set) {
 }
 
 ExprId JsonText::character(const CodePoints& set) {
+  const auto known = characters_.find(set);
+  return known != characters_.end() ? known->second : characters_.emplace(set, make_character(set)).first->second;
+}
+
+ExprId JsonText::make_character(const CodePoints& set) {
   if (form_ == Form::any) return syntax_.choice({syntax_.chars(set & plain), escape(set)});
   std::vector<ExprId> alternatives;
   if (const CodePoints as_is = set & plain; !as_is.is_empty()) alternatives.push_back(syntax_.chars(as_is));
@@ -190,12 +195,10 @@ ExprId JsonText::equal_number(const Decimal& value) {
   const ExprId zero = syntax_.text("0");
   std::vector<ExprId> parts;
   if (value.is_zero()) parts.push_back(syntax_.optional(syntax_.text("-")));
-  if (value.negative) parts.push_back(syntax_.text("-"));
-  parts.push_back(syntax_.text(value.whole.empty() ? "0" : value.whole));
+  parts.push_back(syntax_.text(value.text()));
   if (value.fraction.empty()) {
     parts.push_back(syntax_.optional(syntax_.sequence({syntax_.text("."), syntax_.repeat(zero, 1, unbounded)})));
   } else {
-    parts.push_back(syntax_.text("." + value.fraction));
     parts.push_back(syntax_.repeat(zero, 0, unbounded));
   }
   return syntax_.sequence(std::move(parts));
@@ -243,8 +246,10 @@ ExprId JsonText::object_in_any_order(const std::string& name, const std::vector<
 
 ExprId JsonText::constant(const SortedJson& value) {
   if (value.is_string()) return string(value.get_ref<const std::string&>());
-  if (value.is_number() && form_ == Form::writing) return syntax_.text(value.dump());
-  if (value.is_number()) return equal_number(Decimal::parse(value.dump()));
+  if (value.is_number()) {
+    const Decimal number = Decimal::parse(value.dump());
+    return form_ == Form::writing ? syntax_.text(number.text()) : equal_number(number);
+  }
   if (!value.is_structured()) return syntax_.text(value.dump());
   std::vector<ExprId> parts;
   Members all;

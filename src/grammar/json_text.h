@@ -24,7 +24,6 @@ class JsonText {
  public:
   JsonText(Syntax& syntax, Form form) : syntax_(syntax), form_(form) {}
 
-  Form form() const { return form_; }
   ExprId blanks();
   ExprId comma();
   ExprId colon();
@@ -48,6 +47,7 @@ class JsonText {
   ExprId brackets(const char* open, ExprId inner, const char* close);
 
  private:
+  ExprId make_character(const CodePoints& set);
   ExprId escape(const CodePoints& set);
   ExprId unit(const CodePoints& set);
   ExprId free_character();
@@ -58,6 +58,7 @@ class JsonText {
   Form form_;
   std::optional<RuleId> blanks_, value_, object_, array_, string_, integer_, number_;
   std::map<CodePoints, RuleId> escapes_;
+  std::map<CodePoints, ExprId> characters_;  ///< of character()
 };
 
 }  // namespace skipstone::grammar

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_digits = 400, most_states = 10'000;
 constexpr std::uint32_t most_factor = 10'000;
-constexpr int digits_of_double = 15;
+constexpr int digits_of_double = 15, most_usual_digits = 40;
 
 /// What has been read of a number, as a tuple that tells states apart.
 using Memory = std::vector<int>;
@@ -84,7 +84,7 @@ class Comparison : public Follower {
 /// The remainder after division by a factor, both scaled to whole numbers.
 class Multiple : public Follower {
  public:
-  explicit Multiple(const Decimal& factor) : scale_(static_cast<int>(factor.fraction.size())) {
+  Multiple(const Decimal& factor, bool for_writing) : for_writing_(for_writing), scale_(static_cast<int>(factor.fraction.size())) {
     const auto scaled = parse_number<std::uint32_t>(factor.whole + factor.fraction);
     if (!scaled || *scaled > most_factor || *scaled == 0) {
       fail(Code::invalid_argument, "multipleOf: is decided digit by digit, and so for factors of up to {} in their last digit alone",
@@ -96,7 +96,7 @@ class Multiple : public Follower {
   Memory start() const override { return {0, 0}; }
 
   bool read(Memory& memory, int digit, bool in_fraction) const override {
-    if (in_fraction && memory[1] == scale_) return digit == 0;
+    if (in_fraction && memory[1] == scale_) return digit == 0 && !for_writing_;
     memory[0] = (memory[0] * 10 + digit) % divisor_;
     if (in_fraction) ++memory[1];
     return true;
@@ -109,6 +109,7 @@ class Multiple : public Follower {
   }
 
  private:
+  bool for_writing_;
   int scale_, divisor_ = 1;
 };
 
@@ -125,10 +126,26 @@ class Integer : public Follower {
 
 class FewDigits : public Follower {
  public:
+  explicit FewDigits(int most) : most_(most) {}
   Memory start() const override { return {0}; }
-  bool read(Memory& memory, int /*digit*/, bool /*in_fraction*/) const override { return ++memory[0] <= digits_of_double; }
+  bool read(Memory& memory, int /*digit*/, bool /*in_fraction*/) const override { return ++memory[0] <= most_; }
   bool holds(const Memory& /*memory*/, bool /*negative*/, bool /*zero*/) const override { return true; }
+
+ private:
+  int most_;
 };
+
+/// Digits enough for what a model writes: one more than the limits have, so that there are numbers between bounds that are neighbours.
+int most_digits_of(const NumberLimits& limits) {
+  std::size_t whole = 1, fraction = 0;
+  const auto include = [&](const Decimal& value) {
+    whole = std::max(whole, value.whole.size());
+    fraction = std::max(fraction, value.fraction.size());
+  };
+  for (const Bound& bound : limits.bounds) include(bound.value);
+  for (const Decimal& factor : limits.factors) include(factor);
+  return std::max(digits_of_double, static_cast<int>(whole + fraction + 1));
+}
 
 /// Where in a number's text a state is (RFC 8259, section 6).
 enum Phase : int { at_start, after_minus, after_zero, in_whole, after_point, in_fraction };
@@ -142,14 +159,16 @@ struct State {
 
 class Numbers {
  public:
-  explicit Numbers(const NumberLimits& limits) {
+  /// `digits`: the most that a number has, where that is limited.
+  Numbers(const NumberLimits& limits, std::optional<int> digits) {
     for (const Bound& bound : limits.bounds) followers_.push_back(std::make_unique<Comparison>(bound));
-    for (const Decimal& factor : limits.factors) followers_.push_back(std::make_unique<Multiple>(factor));
+    for (const Decimal& factor : limits.factors) followers_.push_back(std::make_unique<Multiple>(factor, limits.for_writing));
     if (limits.integer) followers_.push_back(std::make_unique<Integer>(!limits.for_writing));
-    if (limits.for_writing && limits.factors.empty()) followers_.push_back(std::make_unique<FewDigits>());
+    if (digits) followers_.push_back(std::make_unique<FewDigits>(*digits));
   }
 
-  TextAutomaton make() {
+  /// Nothing where there are too many states.
+  std::optional<TextAutomaton> make() const {
     State first;
     for (const auto& follower : followers_) first.memories.push_back(follower->start());
     std::map<State, std::uint32_t> numbers{{first, 0}};
@@ -165,7 +184,7 @@ class Numbers {
         made.edges.push_back({static_cast<char32_t>(c), static_cast<char32_t>(c), known->second});
       }
       states.push_back(std::move(made));
-      if (numbers.size() > most_states) fail(Code::invalid_argument, "a number's limits together need more than {} states", most_states);
+      if (numbers.size() > most_states) return std::nullopt;
     }
     return TextAutomaton(std::move(states));
   }
@@ -247,6 +266,26 @@ Decimal Decimal::parse(std::string_view json) {
   return decimal;
 }
 
-TextAutomaton numbers_within(const NumberLimits& limits) { return Numbers(limits).make(); }
+std::string Decimal::text() const {
+  return (negative ? "-" : "") + (whole.empty() ? "0" : whole) + (fraction.empty() ? "" : "." + fraction);
+}
+
+TextAutomaton numbers_within(const NumberLimits& limits) {
+  std::vector<std::optional<int>> limits_of_digits;
+  if (limits.for_writing) {
+    const int most = most_digits_of(limits);
+    if (most > most_usual_digits) limits_of_digits.emplace_back(digits_of_double);
+    limits_of_digits.emplace_back(most);
+  }
+  if (!limits.for_writing || !limits.factors.empty()) limits_of_digits.emplace_back();
+  std::optional<TextAutomaton> made;
+  for (const auto& digits : limits_of_digits) {
+    std::optional<TextAutomaton> next = Numbers(limits, digits).make();
+    if (next) made = std::move(next);
+    if (made && !made->is_empty()) break;
+  }
+  if (!made) fail(Code::invalid_argument, "a number's limits together need more than {} states", most_states);
+  return std::move(*made);
+}
 
 }  // namespace skipstone::grammar

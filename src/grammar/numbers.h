@@ -18,6 +18,8 @@ struct Decimal {
 
   /// A JSON number's text. Throws invalid_argument where it has more than 400 digits.
   static Decimal parse(std::string_view json);
+  /// Its digits, without an exponent: as numbers_within() has numbers.
+  std::string text() const;
   bool is_zero() const { return whole.empty() && fraction.empty(); }
   friend bool operator==(const Decimal&, const Decimal&) = default;
 };
@@ -33,7 +35,9 @@ struct NumberLimits {
   bool integer = false;
   std::vector<Bound> bounds = {};
   std::vector<Decimal> factors = {};  ///< each is above 0; a number is a multiple of all
-  /// Numbers that a model writes: at most 15 digits, which a double holds exactly, and no fraction of zeros in an integer.
+  /// Numbers that a model writes: at most 15 digits, which a double holds exactly, or one more than the bounds have where that is up to 40
+  /// digits or no shorter number fits; and no fraction of zeros in an integer. Where there are factors and counting digits takes too many
+  /// states, they are not counted.
   bool for_writing = false;
 
   bool is_free() const { return !integer && bounds.empty() && factors.empty(); }

@@ -12,6 +12,7 @@ namespace skipstone::grammar {
 namespace {
 
 constexpr std::size_t most_nodes = 400'000;
+constexpr std::size_t most_steps = 10 * most_nodes;  ///< expressions that are lowered, each as often as it is repeated, and edges
 
 /// The last code point whose UTF-8 has `bytes` bytes.
 constexpr std::array<char32_t, 5> last_of_length{0, 0x7F, 0x7FF, 0xFFFF, last_code_point};
@@ -21,7 +22,7 @@ constexpr std::array<char32_t, 5> last_of_length{0, 0x7F, 0x7FF, 0xFFFF, last_co
 /// Builds nodes from a rule's end to its beginning: each expression is made in front of the node that follows it.
 class Lowering {
  public:
-  Lowering(const Syntax& syntax, Program& program) : syntax_(syntax), program_(program) {}
+  Lowering(const Syntax& syntax, Program& program) : syntax_(syntax), program_(program), nullable_(syntax.nullable()) {}
 
   void run() {
     rule_starts_.resize(syntax_.rules().size());
@@ -47,11 +48,20 @@ class Lowering {
 
  private:
   NodeId add(std::vector<Edge> edges) {
-    if (nodes_.size() >= most_nodes)
-      fail(Code::invalid_argument, "the grammar has more than {} states; use smaller repetition counts", most_nodes);
+    count_steps(edges.size());
+    if (nodes_.size() >= most_nodes) refuse_size();
     nodes_.push_back(std::move(edges));
     twins_.push_back(static_cast<NodeId>(twins_.size()));
     return twins_.back();
+  }
+
+  [[noreturn]] static void refuse_size() {
+    fail(Code::invalid_argument, "the grammar has more than {} states; use smaller repetition counts", most_nodes);
+  }
+
+  void count_steps(std::size_t steps) {
+    steps_ += steps;
+    if (steps_ > most_steps) refuse_size();
   }
 
   NodeId rule_start(RuleId rule) {
@@ -63,6 +73,7 @@ class Lowering {
   }
 
   NodeId lower(ExprId id, NodeId next) {
+    count_steps(1);
     const Expr& expr = syntax_.expr(id);
     switch (expr.kind) {
       case ExprKind::text:
@@ -112,14 +123,16 @@ class Lowering {
   }
 
   /// `count` rounds of a repetition, the last first; `enter` makes the node where a round begins. Rounds with more after them than
-  /// twin_bytes can read are twins of the round that has just as many.
+  /// twin_bytes can read are twins of the round that has just as many. Rounds of the empty text alone are none.
   template <typename Enter>
   NodeId lower_rounds(ExprId child, std::uint32_t count, NodeId next, Enter&& enter) {
-    const bool has_twins = count > Program::twin_bytes + 1 && consumes(child, 0);
+    const bool has_twins = count > Program::twin_bytes + 1 && !nullable_[child];
     std::size_t model = 0, size = 0;
     for (std::uint32_t after = 0; after < count; ++after) {
       const std::size_t begin = nodes_.size();
-      next = enter(lower(child, next));
+      const NodeId body = lower(child, next);
+      if (body == next) break;
+      next = enter(body);
       if (after == Program::twin_bytes) {
         model = begin;
         size = nodes_.size() - begin;
@@ -128,30 +141,6 @@ class Lowering {
       }
     }
     return next;
-  }
-
-  /// Whether every text of an expression has a byte; false where that is not known soon.
-  bool consumes(ExprId id, int depth) const {
-    constexpr int deepest = 16;
-    const Expr& expr = syntax_.expr(id);
-    const auto child_consumes = [&](ExprId child) { return consumes(child, depth + 1); };
-    if (depth > deepest) return false;
-    switch (expr.kind) {
-      case ExprKind::text:
-        return !expr.text.empty();
-      case ExprKind::chars:
-        return true;
-      case ExprKind::sequence:
-        return std::ranges::any_of(expr.children, child_consumes);
-      case ExprKind::choice:
-        return std::ranges::all_of(expr.children, child_consumes);
-      case ExprKind::repeat:
-        return expr.least > 0 && child_consumes(expr.children.front());
-      case ExprKind::rule:
-        return child_consumes(syntax_.rules()[expr.rule].expr);
-      default:
-        return false;
-    }
   }
 
   /// A call at a rule's end is a jump, so that right recursion needs no stack. Rules of objects keep frames of their own.
@@ -222,7 +211,9 @@ class Lowering {
   const Syntax& syntax_;
   Program& program_;
   std::vector<std::vector<Edge>> nodes_;
-  std::vector<NodeId> twins_;  ///< of each node
+  std::vector<NodeId> twins_;   ///< of each node
+  std::vector<bool> nullable_;  ///< of each expression, whether it matches the empty text
+  std::size_t steps_ = 0;
   std::vector<std::optional<NodeId>> rule_starts_;
   std::vector<RuleId> open_;  ///< rules that have a start and no nodes yet
   std::array<std::optional<NodeId>, 4> continuations_;

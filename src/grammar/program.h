@@ -40,7 +40,6 @@ class Program {
   NodeId twin(NodeId node) const { return twins_[node]; }
   static constexpr std::uint32_t twin_bytes = 32;
   const Members& members(RuleId rule) const { return members_[rule]; }
-  std::size_t size() const { return begins_.size() - 1; }
 
  private:
   friend class Lowering;

@@ -171,21 +171,23 @@ class Parser {
   CodePoints parse_class() {
     ++at_;
     const bool negated = take('^');
-    CodePoints set;
+    std::vector<CodePoints::Range> ranges;
     while (!take(']')) {
       if (at_ >= text_.size()) fail_here("a class is not closed by ']'");
       const CodePoints first = parse_class_item();
       const bool range = is_at("-") && !is_at("-]");
       if (!range) {
-        set.add(first);
+        ranges.insert(ranges.end(), first.ranges().begin(), first.ranges().end());
         continue;
       }
       ++at_;
       const CodePoints last = parse_class_item();
       if (!is_one(first) || !is_one(last)) fail_here("a range between classes");
       if (last.ranges().front().first < first.ranges().front().first) fail_here("a class's range ends before it begins");
-      set.add(first.ranges().front().first, last.ranges().front().first);
+      ranges.push_back({first.ranges().front().first, last.ranges().front().first});
     }
+    CodePoints set;
+    set.add(std::move(ranges));
     return negated ? set.complement() : set;
   }
   CodePoints parse_class_item() {

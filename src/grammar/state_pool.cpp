@@ -10,10 +10,10 @@ namespace skipstone::grammar {
 namespace {
 
 constexpr std::size_t most_stacks = 4096;      ///< of one state
-constexpr std::uint32_t most_depth = 4096;     ///< of one stack
 constexpr std::size_t most_work = 40'000'000;  ///< stacks that one call follows: about a second
 constexpr std::size_t most_states = 100'000;   ///< of one pool, in the middle of a call
 constexpr std::size_t most_frames = 2'000'000;
+constexpr std::size_t most_words = 50'000'000;
 
 }  // namespace
 
@@ -47,6 +47,11 @@ void StatePool::count_work(std::size_t steps) {
   if (work_ > most_work) fail(Code::unsupported, "the grammar is too ambiguous to follow: a step takes too long");
 }
 
+void StatePool::count_words(std::size_t words) {
+  words_ += words;
+  if (words_ > most_words) fail(Code::unsupported, "the grammar is too ambiguous to follow: its states need too much memory here");
+}
+
 StateId StatePool::compute_next(StateId state, std::uint8_t byte) {
   pending_.clear();
   for (const StackId stack : states_[state].stacks) {
@@ -65,6 +70,7 @@ StateId StatePool::close() {
   ++closing_;
   resting_.clear();
   accepts_ = is_open_ = false;
+  deepest_call_ = 0;
   std::size_t steps = 0;
   while (!pending_.empty()) {
     const StackId stack = pending_.back();
@@ -76,7 +82,9 @@ StateId StatePool::close() {
   count_work(steps + 1);
   if (resting_.size() > most_stacks) fail(Code::unsupported, "the grammar is too ambiguous to follow: it has too many stacks here");
   std::ranges::sort(resting_);
-  return add_state(resting_, accepts_, is_open_);
+  const StateId state = add_state(resting_, accepts_, is_open_);
+  states_[state].deepest_call = std::max(states_[state].deepest_call, deepest_call_);
+  return state;
 }
 
 void StatePool::follow(StackId stack) {
@@ -91,6 +99,7 @@ void StatePool::follow(StackId stack) {
         pending_.push_back(push({edge.target, frame.members, frame.below}));
         break;
       case EdgeKind::call:
+        deepest_call_ = std::max(deepest_call_, depths_[stack]);
         // A text that nests this deeply does not fit: the stack is dropped.
         if (depths_[stack] < most_depth) pending_.push_back(push({edge.callee, 0, push({edge.target, frame.members, frame.below})}));
         break;
@@ -144,7 +153,10 @@ bool StatePool::is_complete(std::uint32_t members, RuleId rule) const {
 
 std::uint32_t StatePool::add_seen(Seen seen) {
   const auto [found, is_new] = seen_ids_.emplace(std::move(seen), static_cast<std::uint32_t>(seen_.size()));
-  if (is_new) seen_.push_back(found->first);
+  if (is_new) {
+    count_words(2 * found->first.bits.size());
+    seen_.push_back(found->first);
+  }
   return found->second;
 }
 
@@ -162,7 +174,8 @@ StateId StatePool::add_state(std::vector<StackId> stacks, bool accepts, bool is_
     if (state.accepts == accepts && state.is_open == is_open && state.stacks == stacks) return known->second;
   }
   if (states_.size() >= most_states) fail(Code::unsupported, "the grammar is too ambiguous to follow: it has too many states here");
-  State state{std::move(stacks), accepts, is_open, std::make_unique<std::array<StateId, 256>>()};
+  count_words(stacks.size());
+  State state{std::move(stacks), accepts, is_open, 0, std::make_unique<std::array<StateId, 256>>()};
   state.next->fill(state.stacks.empty() ? dead : unknown);
   states_.push_back(std::move(state));
   state_ids_.emplace(hash, static_cast<StateId>(states_.size() - 1));
@@ -194,9 +207,9 @@ StackId StatePool::rebased(const StatePool& from, StackId stack, StackId tail, S
   return copy;
 }
 
-StateId StatePool::local_state(StateId state) {
+StatePool::Local StatePool::local_state(StateId state) {
   const std::vector<StackId> stacks = states_[state].stacks;
-  if (stacks.empty()) return state;
+  if (stacks.empty()) return {state};
   // The frames that all stacks have in common, below the top of each.
   StackId tail = frames_[stacks.front()].below;
   for (const StackId stack : stacks) {
@@ -206,12 +219,12 @@ StateId StatePool::local_state(StateId state) {
       deeper = frames_[deeper].below;
     }
   }
-  if (tail == bottom) return state;
+  if (tail == bottom) return {state};
   std::vector<StackId> local;
   local.reserve(stacks.size());
   for (const StackId stack : stacks) local.push_back(rebased(*this, stack, tail, open));
   std::ranges::sort(local);
-  return add_state(std::move(local), states_[state].accepts, false);
+  return {add_state(std::move(local), states_[state].accepts, false), depths_[tail]};
 }
 
 StackId StatePool::twin_stack(StackId stack) {

@@ -24,6 +24,7 @@ class StatePool {
   static constexpr StackId bottom = 0;  ///< the empty stack: the root has ended
   static constexpr StackId open = 1;    ///< the unknown rest of a stack that local_state() cut
   static constexpr StateId dead = 0;
+  static constexpr std::uint32_t most_depth = 4096;  ///< of one stack: texts that nest more deeply do not fit
 
   explicit StatePool(std::shared_ptr<const Program> program);
 
@@ -39,8 +40,14 @@ class StatePool {
   /// The only byte that may follow, where the text cannot end here and there is one byte alone.
   std::optional<std::uint8_t> only_byte(StateId state) const;
 
-  /// The state without the frames that all of its stacks have in common, for what depends on the others alone.
-  StateId local_state(StateId state);
+  /// The state without the frames that all of its stacks have in common, for what depends on the others alone, and how many these are.
+  struct Local {
+    StateId state = 0;
+    std::uint32_t cut = 0;
+  };
+  Local local_state(StateId state);
+  /// The depth of the deepest stack that a rule was called from on the ways to this state: with `cut` more frames it may be too deep.
+  std::uint32_t deepest_call(StateId state) const { return states_[state].deepest_call; }
 
   /// A state that allows the same texts of up to Program::twin_bytes bytes, for all states that are alike so far.
   StateId twin(StateId state);
@@ -48,9 +55,8 @@ class StatePool {
   /// The same state in this pool, of another pool of the same program.
   StateId import(const StatePool& from, StateId state);
 
-  std::size_t size() const { return states_.size(); }
   /// Whether a new pool should take its place: it is of more use as a cache than as an archive.
-  bool is_full() const { return states_.size() > 30'000 || frames_.size() > 500'000; }
+  bool is_full() const { return states_.size() > 30'000 || frames_.size() > 500'000 || words_ > 10'000'000; }
   /// Begins a call, which may compute as much as one call may.
   void begin_work() { work_ = 0; }
 
@@ -75,6 +81,7 @@ class StatePool {
   struct State {
     std::vector<StackId> stacks;
     bool accepts = false, is_open = false;
+    std::uint32_t deepest_call = 0;
     std::unique_ptr<std::array<StateId, 256>> next;
   };
   struct StacksHash {
@@ -92,6 +99,7 @@ class StatePool {
   std::uint32_t add_seen(Seen seen);
   StateId add_state(std::vector<StackId> stacks, bool accepts, bool is_open);
   void count_work(std::size_t steps);
+  void count_words(std::size_t words);
   StackId rebased(const StatePool& from, StackId stack, StackId tail, StackId onto);
   StackId twin_stack(StackId stack);
 
@@ -106,12 +114,14 @@ class StatePool {
   std::unordered_multimap<std::size_t, StateId> state_ids_;
   StateId start_ = 0;
   std::size_t work_ = 0;
+  std::size_t words_ = 0;  ///< of 32 bits, in the states' stacks and the objects' members
 
   // What close() works on.
   std::vector<StackId> pending_, resting_;
   std::vector<std::uint32_t> visited_;  ///< of each stack, the closing that met it last
   std::uint32_t closing_ = 0;
   bool accepts_ = false, is_open_ = false;
+  std::uint32_t deepest_call_ = 0;
 };
 
 }  // namespace skipstone::grammar

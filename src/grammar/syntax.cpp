@@ -89,7 +89,7 @@ void Syntax::drop_unproductive(const std::vector<bool>& productive) {
 }
 
 void Syntax::refuse_left_recursion() const {
-  const std::vector<bool> nullable = derive(true);
+  const std::vector<bool> nullable = this->nullable();
   enum class Mark : std::uint8_t { fresh, open, done };
   std::vector<Mark> marks(exprs_.size(), Mark::fresh);
   struct Visit {
@@ -105,12 +105,12 @@ void Syntax::refuse_left_recursion() const {
     return &expr.children[visit.next];
   };
   for (const Rule& rule : rules_) {
-    if (!rule.defined) continue;
+    if (!rule.defined || marks[rule.expr] == Mark::done) continue;
     std::vector<Visit> path{{rule.expr}};
     while (!path.empty()) {
       Visit& top = path.back();
       marks[top.id] = Mark::open;
-      const ExprId* const child = marks[top.id] == Mark::done ? nullptr : leftmost(top);
+      const ExprId* const child = leftmost(top);
       if (child == nullptr) {
         marks[top.id] = Mark::done;
         path.pop_back();

@@ -76,6 +76,8 @@ class Syntax {
   const std::vector<Expr>& exprs() const { return exprs_; }
   const std::vector<Rule>& rules() const { return rules_; }
   RuleId root() const { return root_; }
+  /// For every expression whether it matches the empty text.
+  std::vector<bool> nullable() const { return derive(true); }
 
   /// Ends the construction: alternatives that no finite text fits are dropped, so that no text leads into a dead end. Throws
   /// invalid_argument for a rule that is left-recursive, with its line and column, and where nothing fits the root.

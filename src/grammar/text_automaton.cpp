@@ -13,6 +13,7 @@ namespace skipstone::grammar {
 namespace {
 
 constexpr std::size_t most_states = 10'000, most_edges = 100'000, most_nodes = 50'000, most_merging = 30'000;
+constexpr std::size_t most_steps = 10'000'000, steps_of_state = 100;  ///< nodes that are looked at: about a second, and what a state costs
 
 [[noreturn]] void refuse_size() {
   fail(Code::invalid_argument, "the patterns, lengths or numbers need more than {} states together; use simpler ones", most_states);
@@ -42,6 +43,7 @@ class Nondeterministic {
   explicit Nondeterministic(const Syntax& syntax) : syntax_(syntax) {}
 
   std::uint32_t add(const Expr& expr, std::uint32_t next) {
+    count_steps(1);
     switch (expr.kind) {
       case ExprKind::sequence:
         for (auto child = expr.children.rbegin(); child != expr.children.rend(); ++child) next = add(syntax_.expr(*child), next);
@@ -60,11 +62,10 @@ class Nondeterministic {
 
   std::uint32_t add_node() { return add_node({}); }
 
-  std::vector<TextAutomaton::State> deterministic(std::uint32_t start, std::uint32_t end) const {
+  std::vector<TextAutomaton::State> deterministic(std::uint32_t start, std::uint32_t end) {
     Numbering<std::vector<std::uint32_t>> numbering;
     std::vector<TextAutomaton::State> states;
     numbering(closed({start}));
-    std::size_t edges = 0;
     for (std::size_t i = 0; i < numbering.size(); ++i) {
       const std::vector<std::uint32_t> nodes = numbering[i];
       TextAutomaton::State state{.accepts = std::ranges::binary_search(nodes, end)};
@@ -75,18 +76,19 @@ class Nondeterministic {
       }
       for (auto bound = bounds.begin(); bound != bounds.end() && std::next(bound) != bounds.end(); ++bound) {
         std::vector<std::uint32_t> targets;
+        count_steps(nodes.size());
         for (const std::uint32_t node : nodes) {
           if (nodes_[node].chars.contains(*bound)) targets.push_back(nodes_[node].next);
         }
         if (targets.empty()) continue;
         state.edges.push_back({*bound, *std::next(bound) - 1, numbering(closed(std::move(targets)))});
       }
-      edges += state.edges.size() + nodes.size();
-      if (edges > most_edges * 10) refuse_size();
       states.push_back(std::move(state));
     }
     return states;
   }
+
+  std::size_t steps() const { return steps_; }
 
  private:
   struct Node {
@@ -101,6 +103,11 @@ class Nondeterministic {
     return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
 
+  void count_steps(std::size_t steps) {
+    steps_ += steps;
+    if (steps_ > most_steps) refuse_size();
+  }
+
   std::uint32_t add_repeat(const Expr& expr, std::uint32_t next) {
     const Expr& child = syntax_.expr(expr.children.front());
     if (expr.most == unbounded) {
@@ -112,25 +119,32 @@ class Nondeterministic {
       const std::uint32_t after = next;
       for (std::uint32_t i = expr.least; i < expr.most; ++i) {
         const std::uint32_t body = add(child, next);
+        if (body == next) break;  // rounds of the empty text alone are none
         next = add_node({{}, 0, {body, after}});
       }
     }
-    for (std::uint32_t i = 0; i < expr.least; ++i) next = add(child, next);
+    for (std::uint32_t i = 0, body = next; i < expr.least; ++i, next = body) {
+      body = add(child, next);
+      if (body == next) break;
+    }
     return next;
   }
 
-  std::vector<std::uint32_t> closed(std::vector<std::uint32_t> nodes) const {
+  std::vector<std::uint32_t> closed(std::vector<std::uint32_t> nodes) {
     std::set<std::uint32_t> all;
     while (!nodes.empty()) {
       const std::uint32_t node = nodes.back();
       nodes.pop_back();
-      if (all.insert(node).second) nodes.insert(nodes.end(), nodes_[node].skips.begin(), nodes_[node].skips.end());
+      if (!all.insert(node).second) continue;
+      nodes.insert(nodes.end(), nodes_[node].skips.begin(), nodes_[node].skips.end());
+      count_steps(1 + nodes_[node].skips.size());
     }
     return {all.begin(), all.end()};
   }
 
   const Syntax& syntax_;
   std::vector<Node> nodes_;
+  std::size_t steps_ = 0;
 };
 
 constexpr std::uint32_t no_state = static_cast<std::uint32_t>(-1);
@@ -176,7 +190,9 @@ TextAutomaton TextAutomaton::of_pattern(std::string_view regex) {
   Nondeterministic nodes(syntax);
   const std::uint32_t end = nodes.add_node();
   const std::uint32_t start = nodes.add(syntax.expr(expr), end);
-  return TextAutomaton(nodes.deterministic(start, end));
+  TextAutomaton automaton(nodes.deterministic(start, end));
+  automaton.cost_ += nodes.steps() / steps_of_state;
+  return automaton;
 }
 
 TextAutomaton TextAutomaton::of_length(std::uint64_t least, std::optional<std::uint64_t> most) {

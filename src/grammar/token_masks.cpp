@@ -1,5 +1,7 @@
 #include "grammar/token_masks.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 
 namespace skipstone::grammar {
@@ -53,7 +55,10 @@ std::shared_ptr<const Mask> TokenMasks::mask(const State& given) {
 }
 
 std::shared_ptr<const Mask> TokenMasks::make(StatePool& pool, Cache& cache, StateId state) {
-  const auto local = local_mask(pool, cache, pool.local_state(state));
+  const auto [top, cut] = pool.local_state(state);
+  auto local = local_mask(pool, cache, top);
+  // Near the limit of depth the steps of the whole state are others than those of its top.
+  if (local->deepest_call + cut >= StatePool::most_depth) local = local_mask(pool, cache, state);
   auto mask = std::make_shared<Mask>(local->tokens);
   for (const std::uint32_t exit : local->exits) {
     const StateId at_exit = state_at(pool, state, exit);
@@ -100,13 +105,12 @@ std::shared_ptr<const TokenMasks::LocalMask> TokenMasks::local_mask(StatePool& p
   if (const auto known = cache.local_masks.find(local); known != cache.local_masks.end()) return known->second;
   auto made = std::make_shared<LocalMask>();
   made->tokens.resize(trie_->mask_words());
-  walk(pool, local, 0, static_cast<std::uint32_t>(trie_->nodes().size()), made->tokens, &made->exits);
+  walk(pool, local, 0, static_cast<std::uint32_t>(trie_->nodes().size()), made->tokens, made.get());
   cache.local_masks.emplace(local, made);
   return made;
 }
 
-void TokenMasks::walk(StatePool& pool, StateId state, std::uint32_t begin, std::uint32_t end, Mask& mask,
-                      std::vector<std::uint32_t>* exits) {
+void TokenMasks::walk(StatePool& pool, StateId state, std::uint32_t begin, std::uint32_t end, Mask& mask, LocalMask* local) {
   const auto nodes = trie_->nodes();
   if (begin >= end) return;
   const std::uint32_t above = nodes[begin].depth - 1;
@@ -115,10 +119,11 @@ void TokenMasks::walk(StatePool& pool, StateId state, std::uint32_t begin, std::
   for (std::uint32_t i = begin; i < end;) {
     const TokenTrie::Node& node = nodes[i];
     const StateId next = pool.next(path_[node.depth - 1], node.byte);
+    if (local != nullptr) local->deepest_call = std::max(local->deepest_call, pool.deepest_call(next));
     if (next == StatePool::dead) {
       i = node.after;
-    } else if (exits != nullptr && pool.is_open(next)) {
-      exits->push_back(i);
+    } else if (local != nullptr && pool.is_open(next)) {
+      local->exits.push_back(i);
       i = node.after;
     } else {
       for (const std::uint32_t token : trie_->tokens(i)) set_bit(mask, token);

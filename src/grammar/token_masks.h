@@ -26,8 +26,6 @@ class TokenMasks {
  public:
   TokenMasks(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie);
 
-  const TokenTrie& trie() const { return *trie_; }
-
   /// The mask of a state of this automaton: the tokens all of whose bytes fit, and the end tokens where the text may end. Throws
   /// unsupported where the grammar is too ambiguous to follow.
   std::shared_ptr<const Mask> mask(const State& state);
@@ -37,6 +35,7 @@ class TokenMasks {
   struct LocalMask {
     Mask tokens;                       ///< those that fit whatever lies deeper
     std::vector<std::uint32_t> exits;  ///< nodes of the trie at which the top of the stack has ended
+    std::uint32_t deepest_call = 0;    ///< of the states in between (StatePool::deepest_call)
   };
   /// The masks of the states of one pool.
   struct Cache {
@@ -50,8 +49,8 @@ class TokenMasks {
   Cache& cache_of(const std::shared_ptr<SharedPool>& shared);
   std::shared_ptr<const LocalMask> local_mask(StatePool& pool, Cache& cache, StateId local);
   /// Walks over the nodes from `begin` to `end` and sets the bits of tokens that fit; those under exits are left to others where
-  /// `exits` is given.
-  void walk(StatePool& pool, StateId state, std::uint32_t begin, std::uint32_t end, Mask& mask, std::vector<std::uint32_t>* exits);
+  /// `local` is given.
+  void walk(StatePool& pool, StateId state, std::uint32_t begin, std::uint32_t end, Mask& mask, LocalMask* local);
   StateId state_at(StatePool& pool, StateId state, std::uint32_t node);
 
   std::shared_ptr<const Automaton> automaton_;

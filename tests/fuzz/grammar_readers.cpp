@@ -58,11 +58,13 @@ void read_schema(const std::string& folder) {
 
 std::vector<std::string> gbnf_seeds() {
   return {"# lists\nroot ::= \"[\" ws (item (\",\" ws item)*)? \"]\"\nitem ::= \"-\"? [1-9] [0-9]{0,2} | \"0\" | root\nws ::= [ \\t\\n]*\n",
-          "root ::= (a | b c)+ \"\\x41\\u00e9\\\"\"?\na ::= [^\"\\\\\\x7F-\\x9F] | .\nb ::= \"2\"{2,}\nc ::= (\"3\" a){0,2} \"4\"\n"};
+          "root ::= (a | b c)+ \"\\x41\\u00e9\\\"\"?\na ::= [^\"\\\\\\x7F-\\x9F] | .\nb ::= \"2\"{2,}\nc ::= (\"3\" a){0,2} \"4\"\n",
+          "root ::= ((\"a\"??*{0,3} | \"\"{9}{99})+?{2} \"\"?{0,200000}{200000}){1,2} [z-~a-cb]\n"};
 }
 
 std::vector<std::string> regex_seeds() {
-  return {"^(?:\\d{3}-)?[\\w.\\-]+@(a|b|[^c-e\\s]){2,4}$", "(?<year>[12]\\d{3})-(0?[1-9]|1[0-2])\\u00e9*?"};
+  return {"^(?:\\d{3}-)?[\\w.\\-]+@(a|b|[^c-e\\s]){2,4}$", "(?<year>[12]\\d{3})-(0?[1-9]|1[0-2])\\u00e9*?",
+          "((((){200000}){200000}){0,200000}|(a|){3}(b*)*)+"};
 }
 
 std::vector<std::string> schema_seeds() {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "grammar_fixture.h"
+#include "text/utf8.h"
 
 namespace skipstone::grammar {
 namespace {
@@ -25,6 +26,21 @@ TEST(Gbnf, ReadsEscapesAndClassesAsCharacters) {
   EXPECT_TRUE(fits_gbnf("root ::= [а-я]+", "привет"));
   EXPECT_FALSE(fits_gbnf("root ::= [а-я]+", "приveт"));
   EXPECT_TRUE(fits_gbnf("root ::= [a-]+", "a-a"));
+}
+
+TEST(Gbnf, ReadsClassesInAnyOrder) {
+  std::string every_second;
+  for (char32_t c = 0xFFFE; c >= 0xE000; c -= 2) text::append_utf8(every_second, c);
+  for (char32_t c = 0xD7FE; c > 0x80; c -= 2) text::append_utf8(every_second, c);
+  EXPECT_TRUE(fits_gbnf("root ::= [" + every_second + "]", "\u0082"));
+  EXPECT_FALSE(fits_gbnf("root ::= [" + every_second + "]", "\u0083"));
+  EXPECT_FALSE(fits_gbnf("root ::= [^" + every_second + "z-~a-yq-t]", "q"));
+  EXPECT_TRUE(fits_regex("[" + every_second.substr(0, 60'000) + "]", "\uE000"));
+  CodePoints set{{'x', 'z'}, {0xD000, 0xE000}, {'a', 'c'}, {'b', 'w'}};
+  EXPECT_EQ(set, (CodePoints{{'a', 'z'}, {0xD000, 0xD7FF}, {0xE000, 0xE000}}));
+  set.add('A', 'z');
+  EXPECT_EQ(set.ranges().size(), 3u);
+  EXPECT_TRUE(set.contains('Z') && !set.contains(0xD800));
 }
 
 TEST(Gbnf, Utf8IsExact) {
@@ -78,6 +94,36 @@ TEST(Gbnf, SaysLineAndColumn) {
   EXPECT_NE(refused("root ::= <[1]>"), "");
   EXPECT_NE(refusal([] { Automaton::make(parse_gbnf("root ::= \"a\"{999999}{999999}")); }), "");
   EXPECT_NE(refused(std::string(100'000, '(').insert(0, "root ::= ").c_str()), "");
+}
+
+TEST(Gbnf, BoundsStackedQuantifiers) {
+  const auto stacked = [](const std::string& quantifiers) { return "root ::= (\"a\"" + quantifiers + " \"b\")*"; };
+  EXPECT_TRUE(fits_gbnf(stacked(std::string(100, '?')), "abb"));
+  const std::string written = to_gbnf(parse_gbnf(stacked(std::string(200, '?'))));
+  EXPECT_EQ(to_gbnf(parse_gbnf(written)), written);
+  for (const std::size_t count : {201u, 150'000u}) {
+    EXPECT_EQ(refusal([&] { parse_gbnf(stacked(std::string(count, '?'))); }),
+              "line 1, column 215: its groups and repetitions nest deeper than 200 levels");
+  }
+  std::string groups = "\"a\"?";
+  for (int i = 0; i < 199; ++i) groups = "(" + groups + ")?";
+  EXPECT_NO_THROW(parse_gbnf("root ::= " + groups));
+  EXPECT_NE(refusal([&] { parse_gbnf("root ::= (" + groups + ")???"); }), "");
+}
+
+TEST(Gbnf, RepeatsTheEmptyTextAtOnce) {
+  EXPECT_TRUE(fits_gbnf("root ::= \"\"{200000}{200000}{200000} \"a\"", "a"));
+  EXPECT_TRUE(fits_gbnf("root ::= (\"\"? \"\"{0,200000}){0,200000}{200000} \"a\"", "a"));
+  EXPECT_TRUE(fits_regex("((((){200000}){200000}){200000}){0,200000}a", "a"));
+  EXPECT_TRUE(fits_schema(R"({"type": "string", "pattern": "^((((){200000}){200000}){200000}){0,200000}a$"})", "\"a\""));
+  // Many ways to write the empty text.
+  std::string empty = "\"\"";
+  for (int i = 0; i < 10'000; ++i) empty += "|\"\"";
+  EXPECT_NE(refusal([&] { Automaton::make(parse_gbnf("root ::= \"a\" (" + empty + "){100000} \"b\"")); }).find("states"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([] { schema::parse_schema("{\"pattern\": \"a(" + std::string(10'000, '|') + "){20000}\"}", Form::any); }).find("states"),
+      std::string::npos);
 }
 
 TEST(Gbnf, DropsAlternativesThatNothingFits) {

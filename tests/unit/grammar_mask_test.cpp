@@ -63,6 +63,28 @@ TEST(TokenMasks, AreWhatBruteForceFinds) {
   }
 }
 
+TEST(TokenMasks, AllowNothingThatNestsTooDeeply) {
+  std::vector<std::string> pieces(3);
+  pieces.insert(pieces.end(), {"[", "[[", "[[[[", "[{\"", "{\"a\": [[[", "]", "]]]]", "], [[[", "1", "\"", ", "});
+  const auto trie = std::make_shared<const TokenTrie>(pieces, std::vector<std::uint32_t>{end_token});
+  for (const Form form : {Form::writing, Form::any}) {
+    const auto automaton = Automaton::make(schema::any_object(form));
+    TokenMasks masks(automaton, trie);
+    State state = automaton->start();
+    ASSERT_TRUE(state.advance("{\"a\": "));
+    int depth = 0;
+    for (State next = state; next.advance("["); ++depth) {
+      // Here and there far from the limit, and everywhere near it.
+      if (depth % 100 == 0 || depth > 1300) expect_mask(masks, state, pieces);
+      if (HasFatalFailure()) return;
+      state = next;
+    }
+    expect_mask(masks, state, pieces);
+    EXPECT_GT(depth, 1300);
+    EXPECT_LT(depth, 4096);
+  }
+}
+
 TEST(State, IsAValue) {
   const auto automaton = Automaton::make(parse_gbnf("root ::= \"ab\" (\"c\" | \"d\")"));
   State state = automaton->start();
@@ -89,6 +111,36 @@ TEST(State, MovesToAFreshPoolWhereOneIsFull) {
   EXPECT_EQ(state.forced_bytes(5), "");
   EXPECT_TRUE(state.advance("bz"));
   EXPECT_TRUE(early.advance("q"));
+}
+
+TEST(State, MovesOnWithoutAnotherOwnerOfItsPool) {
+  State state = Automaton::make(parse_gbnf("root ::= [a-z]{40000}"))->start();
+  for (int i = 0; i < 40'000; ++i) ASSERT_TRUE(state.advance(static_cast<std::uint8_t>('a' + i % 26)));
+  EXPECT_TRUE(state.accepts());
+}
+
+TEST(State, ReadsLongTextsAtOnce) {
+  EXPECT_TRUE(fits_gbnf("root ::= [a-z]{150000}", std::string(150'000, 'q')));
+  EXPECT_FALSE(fits_gbnf("root ::= [a-z]{150000}", std::string(149'999, 'q')));
+  std::string items = "[0";
+  for (int i = 1; i < 30'000; ++i) items += ", 0";
+  EXPECT_TRUE(fits_schema(R"({"type": "array", "items": {"const": 0}, "maxItems": 50000})", items + "]", Form::writing));
+  EXPECT_EQ(Automaton::make(parse_gbnf("root ::= \"b\"{120000} \"c\""))->start().forced_bytes(200'000), std::string(120'000, 'b') + "c");
+}
+
+TEST(StatePool, IsFullOfStatesWithManyStacks) {
+  std::string part;
+  for (int i = 0; i < 3900; ++i) part += " \"a\"?";
+  const Syntax syntax = parse_gbnf("root ::=" + part + " \"-\"" + part);
+  StatePool pool(std::make_shared<const Program>(syntax));
+  StateId state = pool.start();
+  EXPECT_FALSE(pool.is_full());
+  for (const char byte : std::string(3900, 'a') + "-" + std::string(3900, 'a')) {
+    pool.begin_work();
+    state = pool.next(state, static_cast<std::uint8_t>(byte));
+  }
+  EXPECT_TRUE(pool.accepts(state));
+  EXPECT_TRUE(pool.is_full());
 }
 
 TEST(State, FollowsOnlyWhatItCan) {

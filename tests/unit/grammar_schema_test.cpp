@@ -6,6 +6,7 @@
 #include "grammar_fixture.h"
 #include "json/json.h"
 #include "json/parse_json.h"
+#include "text/utf8.h"
 
 namespace skipstone::grammar {
 namespace {
@@ -40,6 +41,82 @@ TEST(Schema, Numbers) {
   expect(R"({"const": 2.50})", {"2.5", "2.500"}, {"2", "2.51", "-2.5"});
   expect(R"({"minimum": 1e2})", {"100", "\"a\""}, {"99.9"});
   EXPECT_NE(refused(R"({"multipleOf": 0.123456789})"), "");
+}
+
+TEST(Schema, LargeNumbers) {
+  for (const Form form : {Form::writing, Form::any}) {
+    for (const auto& [schema, good, bad] :
+         {std::tuple{R"({"type": "integer", "minimum": 1000000000000000})", "1000000000000000", "999999999999999"},
+          {R"({"type": "integer", "minimum": 1700000000000000000, "maximum": 1800000000000000000})", "1712345678901234567",
+           "1812345678901234567"},
+          {R"({"type": "integer", "minimum": 18446744073709551614, "maximum": 18446744073709551615})", "18446744073709551615",
+           "18446744073709551613"},
+          {R"({"exclusiveMinimum": 0.1234567890123456, "exclusiveMaximum": 0.1234567890123457})", "0.12345678901234565",
+           "0.1234567890123456"},
+          {R"({"type": "integer", "minimum": 999999999999999, "multipleOf": 7})", "1000000000000001", "999999999999999"},
+          {R"({"const": 1e22})", "10000000000000000000000", "1e22"},
+          {R"({"type": "integer", "enum": [1e20, -2.5e-7]})", "100000000000000000000", "-0.00000025"},
+          {R"({"minimum": -1, "enum": [1e22, -2.5e-7]})", "-0.00000025", "-2.5e-7"},
+          {R"({"oneOf": [{"const": 1e22}, {"type": "number", "maximum": 9}]})", "10000000000000000000000", "1e+22"}}) {
+      EXPECT_TRUE(fits_schema(schema, good, form)) << schema;
+      EXPECT_FALSE(fits_schema(schema, bad, form)) << schema;
+    }
+  }
+  EXPECT_NE(refused(R"({"oneOf": [{"const": 1e22}, {"minimum": 5, "type": "number"}]})").find("alternatives 0 and 1"), std::string::npos);
+}
+
+TEST(Schema, BoundsAsWideAsDoubles) {
+  const char* const wide = R"({"type": "number", "minimum": -1.7976931348623157e308, "maximum": 1.7976931348623157e308})";
+  EXPECT_TRUE(fits_schema(wide, "-123456789.25", Form::writing));
+  EXPECT_FALSE(fits_schema(wide, "1234567890123456", Form::writing));
+  EXPECT_TRUE(fits_schema(R"({"type": "integer", "minimum": 1e50})", "1" + std::string(50, '0'), Form::writing));
+}
+
+TEST(Schema, WrittenNumbersEnd) {
+  for (const auto& [schema, fitting] : {std::tuple{R"({"type": "integer", "multipleOf": 7})", "777777777777777"},
+                                        {R"({"type": "number", "multipleOf": 0.25})", "1234567890123.25"},
+                                        {R"({"type": "number", "multipleOf": 200, "maximum": 500})", "400"}}) {
+    EXPECT_TRUE(fits_schema(schema, fitting, Form::writing)) << schema;
+    EXPECT_FALSE(fits_schema(schema, fitting + std::string("0"), Form::writing)) << schema;
+  }
+  EXPECT_FALSE(fits_schema(R"({"type": "number", "multipleOf": 1000})", "1000.0", Form::writing));
+}
+
+TEST(Schema, LongLists) {
+  std::string strings, numbers;
+  for (int i = 0; i < 5000; ++i) {
+    strings += (i > 0 ? ", \"item " : "\"item ") + std::to_string(i * i) + "\"";
+    numbers += (i > 0 ? ", " : "") + std::to_string(i);
+  }
+  for (const Form form : {Form::writing, Form::any}) {
+    const auto listed = Automaton::make(schema::parse_schema("{\"enum\": [null, " + strings + "]}", form));
+    for (const char* const good : {"\"item 0\"", "\"item 24990001\"", "null"}) EXPECT_TRUE(fits(listed, good)) << good;
+    for (const char* const bad : {"\"item 24990002\"", "\"item \"", "\"\""}) EXPECT_FALSE(fits(listed, bad)) << bad;
+  }
+  // Each list is looked through once, however long the other one is.
+  const std::string both = "{\"allOf\": [{\"enum\": [" + numbers + ", 7.0]}, {\"enum\": [" + numbers + "]}, {\"enum\": [4999.0, -1]}]}";
+  EXPECT_TRUE(fits_schema(both, "4999"));
+  EXPECT_FALSE(fits_schema(both, "4998"));
+  EXPECT_EQ(refused(("{\"oneOf\": [{\"enum\": [" + numbers + "]}, {\"enum\": [-1, " + strings + "]}]}").c_str()), "");
+}
+
+TEST(Schema, BoundsTheMembersOfObjects) {
+  const auto object = [](int count, bool is_required) {
+    std::string properties, required;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = (i > 0 ? ",\"m" : "\"m") + std::to_string(i) + "\"";
+      properties += name + ":true";
+      required += name;
+    }
+    return "{\"type\":\"object\",\"properties\":{" + properties + "},\"required\":[" + (is_required ? required : "") + "]}";
+  };
+  for (const bool is_required : {false, true}) {
+    EXPECT_EQ(refused(object(20'000, is_required).c_str()), "#: an object has more than 2000 names of members");
+  }
+  const auto optional = Automaton::make(schema::parse_schema(object(2000, false), Form::writing));
+  EXPECT_TRUE(fits(optional, R"({"m0": 1, "m1998": 2, "m1999": 3})"));
+  EXPECT_FALSE(fits(optional, R"({"m1998": 1, "m0": 2})"));
+  EXPECT_TRUE(fits_schema(object(2000, false), R"({"m1999": 3, "m0": 1})"));
 }
 
 TEST(Schema, Strings) {
@@ -94,6 +171,44 @@ TEST(Schema, Combinations) {
 TEST(Schema, Dependencies) {
   expect(R"({"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"properties": {"d": {"type": "null"}}}}})",
          {"{}", R"({"b":1})", R"({"b":1,"a":2})", R"({"d":1})", R"({"c":1,"d":null})", "5"}, {R"({"a":1})", R"({"d":1,"c":1})"});
+}
+
+TEST(Schema, DependenciesHaveTheirForm) {
+  EXPECT_EQ(refused(R"({"dependentRequired": {"a": {"required": ["b"]}}})"), "#/dependentRequired/a: an array of names was expected");
+  EXPECT_EQ(refused(R"({"dependentSchemas": {"a": ["b"]}})"), "#/dependentSchemas/a: a schema was expected");
+}
+
+TEST(Schema, RefusalsNameTheirPlace) {
+  for (const char* const limit : {R"("minProperties": 3, "additionalProperties": {"type": "null"})", R"("multipleOf": 0.123456789)",
+                                  R"x("pattern": "(?=a)")x", R"("patternProperties": {"(": {}})"}) {
+    const std::string sentence = refused((R"({"properties": {"x/y": {)" + std::string(limit) + "}}}").c_str());
+    EXPECT_TRUE(sentence.starts_with("#/properties/x~1y: ")) << sentence;
+  }
+}
+
+TEST(Schema, BoundsTheWorkOfAlternatives) {
+  const auto exclusive = [](int members) {
+    std::string names, alternatives;
+    for (int i = 0; i < members; ++i) names += "\"m" + std::to_string(i) + "\", ";
+    for (int i = 0; i < 100; ++i) {
+      alternatives += (i > 0 ? ", " : "") + (R"({"type": "object", "properties": {"kind": {"const": )" + std::to_string(i)) +
+                      R"(}}, "required": [)" + names + "\"kind\"]}";
+    }
+    return "{\"oneOf\": [" + alternatives + "]}";
+  };
+  EXPECT_EQ(refused(exclusive(10).c_str()), "");
+  EXPECT_NE(refused(exclusive(200).c_str()).find("comparisons"), std::string::npos);
+}
+
+TEST(Schema, BoundsTheWorkOfPatterns) {
+  // Each of many states has many edges to large sets of nodes.
+  std::string all;
+  for (char32_t c = 0x4E00; c < 0x4E00 + 1500; ++c) {
+    text::append_utf8(all, c);
+    all += '?';
+  }
+  EXPECT_NE(refused(("{\"pattern\": \"^(" + all + ")*$\", \"type\": \"string\", \"maxLength\": 5}").c_str()).find("states"),
+            std::string::npos);
 }
 
 TEST(Schema, References) {

@@ -10,6 +10,7 @@ namespace skipstone::grammar::schema {
 namespace {
 
 constexpr std::size_t most_rules = 20'000, most_prefix = 256;
+constexpr std::size_t most_alternatives = 64;  ///< strings of an enum that are followed side by side, each as one text
 
 }  // namespace
 
@@ -32,7 +33,14 @@ void Compiler::define_rules() {
     const Pending next = pending_[i];
     const std::string name = syntax_.rule(next.rule).name;
     std::vector<ExprId> alternatives;
-    for (const Shape& one : shapes_.of(next.schemas)) alternatives.push_back(shape(one, name));
+    try {
+      for (const Shape& one : shapes_.of(next.schemas)) alternatives.push_back(shape(one, name));
+    } catch (const Error& error) {
+      const std::string_view sentence = error.what();
+      if (sentence.starts_with('#')) throw;  // it names its place
+      const std::string place = document_.pointer(*next.schemas.front());
+      fail_about(place, error.code(), "{}: {}", place, sentence);
+    }
     syntax_.define(next.rule, syntax_.choice(std::move(alternatives)));
   }
 }
@@ -52,7 +60,19 @@ ExprId Compiler::shape(const Shape& shape, const std::string& name) {
 
 ExprId Compiler::constants(const Shape& shape) {
   std::vector<ExprId> alternatives;
-  for (const SortedJson* value : *shape.values) alternatives.push_back(json_.constant(*value));
+  std::vector<std::string> strings;
+  for (const SortedJson* value : *shape.values) {
+    if (value->is_string()) {
+      strings.push_back(value->get<std::string>());
+    } else {
+      alternatives.push_back(json_.constant(*value));
+    }
+  }
+  if (strings.size() > most_alternatives) {
+    alternatives.push_back(json_.string(TextAutomaton::of_texts(strings)));
+  } else {
+    for (const std::string& one : strings) alternatives.push_back(json_.string(std::string_view(one)));
+  }
   return syntax_.choice(std::move(alternatives));
 }
 

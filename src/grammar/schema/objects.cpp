@@ -9,10 +9,7 @@ namespace skipstone::grammar::schema {
 namespace {
 
 constexpr std::size_t most_patterns = 6;
-
-void add_once(std::vector<std::string>& names, const std::string& name) {
-  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-}
+constexpr std::size_t most_names = 2000;  ///< of one object: each is a stack or two of the state where a member may begin
 
 }  // namespace
 
@@ -29,9 +26,20 @@ class MembersInOrder {
     counted_ = std::min<std::uint32_t>(counted_, static_cast<std::uint32_t>(declared_.size()) + 1);
   }
 
-  ExprId add() { return from(0, 0); }
+  ExprId add() {
+    const ExprId all = from(0, 0);
+    for (std::size_t i = 0; i < pending_.size(); ++i) define(pending_[i]);  // it grows meanwhile
+    return all;
+  }
 
  private:
+  /// A place in the order from which an optional member and what may follow it are a rule.
+  struct Place {
+    std::size_t at = 0;
+    std::uint32_t count = 0;
+    RuleId rule = 0;
+  };
+
   /// What may come from the member `at` on, where `count` members are there.
   ExprId from(std::size_t at, std::uint32_t count) {
     std::vector<ExprId> parts;
@@ -52,25 +60,22 @@ class MembersInOrder {
   ExprId optional(std::size_t at, std::uint32_t count) {
     const auto [known, is_new] = rules_.emplace(std::pair(at, count), 0);
     if (is_new) {
-      const RuleId rule = known->second = syntax_.add_rule(name_ + "-members");
-      std::vector<ExprId> parts;
-      ExprId without = 0;
-      if (count < shape_.members.most) {
-        add_member(parts, at, count);
-        parts.push_back(next(at + 1, std::min(count + 1, counted_)));
-      } else {
-        parts.push_back(syntax_.nothing());
-      }
-      without = next(at + 1, count);
-      syntax_.define(rule, syntax_.choice({syntax_.sequence(std::move(parts)), without}));
+      known->second = syntax_.add_rule(name_ + "-members");
+      pending_.push_back({at, count, known->second});
     }
     return syntax_.reference(known->second);
   }
 
-  /// The same as from(), which is not repeated for optional members.
-  ExprId next(std::size_t at, std::uint32_t count) {
-    const bool is_optional = at < declared_.size() && !shape_.requires_member(declared_[at]);
-    return is_optional ? optional(at, count) : from(at, count);
+  void define(Place place) {
+    std::vector<ExprId> alternatives;
+    if (place.count < shape_.members.most) {
+      std::vector<ExprId> parts;
+      add_member(parts, place.at, place.count);
+      parts.push_back(from(place.at + 1, std::min(place.count + 1, counted_)));
+      alternatives.push_back(syntax_.sequence(std::move(parts)));
+    }
+    alternatives.push_back(from(place.at + 1, place.count));
+    syntax_.define(place.rule, syntax_.choice(std::move(alternatives)));
   }
 
   /// Members whose names the schema does not have.
@@ -96,7 +101,8 @@ class MembersInOrder {
   std::vector<std::string> declared_;
   std::vector<ExprId> others_;
   std::uint32_t counted_ = 1;
-  std::map<std::pair<std::size_t, std::uint32_t>, RuleId> rules_;
+  std::map<std::pair<std::size_t, std::uint32_t>, RuleId> rules_;  ///< of places and counts
+  std::vector<Place> pending_;                                     ///< those whose rules are to be defined
 };
 
 /// The names that the schemas have, in their order.
@@ -113,16 +119,18 @@ std::vector<std::string> Compiler::declared(const Shape& shape) const {
   }
   for (const std::string& name : shape.required) add(name);
   for (const std::string& name : shape.forbidden) add(name);
+  if (names.size() > most_names) fail(Code::unsupported, "an object has more than {} names of members", most_names);
   return names;
 }
 
 std::vector<Compiler::OtherMembers> Compiler::other_members(const Shape& shape, const std::vector<std::string>& declared) const {
-  std::vector<std::string> patterns;
+  std::set<std::string> different;
   for (const SortedJson* object : shape.objects) {
     const auto found = object->find("patternProperties");
     if (found == object->end()) continue;
-    for (const auto& [pattern, schema] : found->items()) add_once(patterns, pattern);
+    for (const auto& [pattern, schema] : found->items()) different.insert(pattern);
   }
+  const std::vector<std::string> patterns(different.begin(), different.end());
   if (patterns.size() > most_patterns)
     fail(Code::unsupported, "{}: patternProperties with more than {} patterns together", document_.pointer(*shape.objects.front()),
          most_patterns);
@@ -144,7 +152,7 @@ std::vector<Compiler::OtherMembers> Compiler::other_members(const Shape& shape, 
     if (std::ranges::any_of(schemas, [](const SortedJson* schema) { return *schema == false; })) continue;
     if (!free) {
       free = TextAutomaton() - TextAutomaton::of_texts(declared);
-      if (const auto allowed = shapes_.names(shape)) free = *free & *allowed;
+      if (const TextAutomaton* const allowed = shapes_.names(shape)) free = *free & *allowed;
     }
     TextAutomaton names = *free;
     for (std::size_t i = 0; i < patterns.size() && !names.is_empty(); ++i)

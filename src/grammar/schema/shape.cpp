@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_shapes = 256, most_exclusive = 100;
 constexpr std::size_t most_applied = 200'000;  ///< schemas that are read, each as often as it is referred to
-constexpr std::size_t most_work = 300'000;     ///< states of automata
+constexpr std::size_t most_work = 300'000;     ///< states of automata, and values and members that are compared
 constexpr int deepest_comparison = 4;
 
 /// Ends an entry of a set with the scope.
@@ -96,7 +96,13 @@ void Shapes::apply(const SortedJson& schema, std::vector<Shape>& shapes) const {
   for (const char* const key : {"dependentRequired", "dependentSchemas"}) {
     const SortedJson* dependencies = find(schema, key);
     if (dependencies == nullptr) continue;
-    for (const auto& [name, dependency] : dependencies->items()) apply_dependency(name, dependency, shapes);
+    const bool of_names = key == std::string_view("dependentRequired");
+    for (const auto& [name, dependency] : dependencies->items()) {
+      if (of_names && !dependency.is_array())
+        fail(Code::invalid_argument, "{}: an array of names was expected", document_.pointer(dependency));
+      if (!of_names && dependency.is_array()) fail(Code::invalid_argument, "{}: a schema was expected", document_.pointer(dependency));
+      apply_dependency(name, dependency, shapes);
+    }
   }
   for (const char* const key : {"allOf", "anyOf", "oneOf"}) {
     const SortedJson* list = find(schema, key);
@@ -168,6 +174,7 @@ bool Shapes::are_disjoint(const std::vector<Shape>& a, const std::vector<Shape>&
 }
 
 bool Shapes::is_disjoint(const Shape& a, const Shape& b, int depth) const {
+  count_work(1);
   const unsigned common = a.types & b.types;
   const auto both_have = [&](Type type) { return (common & type) != 0; };
   if (common == 0) return true;
@@ -175,11 +182,11 @@ bool Shapes::is_disjoint(const Shape& a, const Shape& b, int depth) const {
     const Shape& listed = a.values ? a : b;
     const Shape& other = a.values ? b : a;
     const Test fits_listed = fitting(listed), fits_other = fitting(other);
+    const ValueSet others = other.values ? ValueSet(other.values->begin(), other.values->end()) : ValueSet();
+    count_work(listed.values->size() + others.size());
     const bool known = std::ranges::all_of(*listed.values, [](const SortedJson* value) { return !value->is_structured(); });
     return known && std::ranges::none_of(*listed.values, [&](const SortedJson* value) {
-             const bool allowed =
-                 !other.values || std::ranges::any_of(*other.values, [&](const SortedJson* one) { return *one == *value; });
-             return allowed && fits_listed(*value) && fits_other(*value);
+             return (!other.values || others.contains(value)) && fits_listed(*value) && fits_other(*value);
            });
   }
   if (both_have(null_type) || both_have(boolean_type)) return false;
@@ -203,6 +210,7 @@ bool Shapes::has_disjoint_member(const Shape& a, const Shape& b, int depth) cons
   if (depth >= deepest_comparison) return false;
   const auto excludes = [&](const Shape& wanting, const Shape& other) {
     return std::ranges::any_of(wanting.required, [&](const std::string& key) {
+      count_work(1);
       const auto mine = member(wanting, key), theirs = member(other, key);
       if (!mine || !theirs) return true;
       const std::vector<Shape> left = of(*mine), right = of(*theirs);
@@ -214,7 +222,7 @@ bool Shapes::has_disjoint_member(const Shape& a, const Shape& b, int depth) cons
 
 std::optional<Conjunction> Shapes::member(const Shape& shape, const std::string& key) const {
   if (shape.forbidden.contains(key)) return std::nullopt;
-  if (const auto allowed = names(shape); allowed && !allowed->contains(key)) return std::nullopt;
+  if (const TextAutomaton* allowed = names(shape); allowed != nullptr && !allowed->contains(key)) return std::nullopt;
   Conjunction schemas;
   for (const SortedJson* object : shape.objects) {
     bool named = false;
@@ -275,14 +283,20 @@ const TextAutomaton& Shapes::pattern(const std::string& regex) const {
 }
 
 TextAutomaton Shapes::counted(TextAutomaton automaton) const {
-  work_ += automaton.cost();
-  if (work_ > most_work) fail(Code::unsupported, "the schema's patterns, names and numbers need more than {} states together", most_work);
+  count_work(automaton.cost());
   return automaton;
 }
 
-std::optional<TextAutomaton> Shapes::names(const Shape& shape) const {
-  if (shape.names.empty()) return std::nullopt;
-  if (const auto known = names_.find(shape.names); known != names_.end()) return known->second;
+void Shapes::count_work(std::size_t steps) const {
+  work_ += steps;
+  if (work_ > most_work)
+    fail(Code::unsupported, "the schema's patterns, names, numbers and alternatives need more than {} states and comparisons together",
+         most_work);
+}
+
+const TextAutomaton* Shapes::names(const Shape& shape) const {
+  if (shape.names.empty()) return nullptr;
+  if (const auto known = names_.find(shape.names); known != names_.end()) return &known->second;
   // What a name fits is the union of the alternatives, by De Morgan's law.
   TextAutomaton others;
   for (const Shape& alternative : of(shape.names)) {
@@ -300,7 +314,7 @@ std::optional<TextAutomaton> Shapes::names(const Shape& shape) const {
     }
     others = counted(others - fitting);
   }
-  return names_.emplace(shape.names, others.complement()).first->second;
+  return &names_.emplace(shape.names, others.complement()).first->second;
 }
 
 Shapes::Test Shapes::fitting(const Shape& shape) const {
@@ -309,7 +323,7 @@ Shapes::Test Shapes::fitting(const Shape& shape) const {
   const auto allowed = (shape.types & string_type) == 0 ? std::nullopt : texts(shape);
   return [this, &shape, numbers, allowed](const SortedJson& value) {
     if ((shape.types & type_of(value)) == 0) return false;
-    if (value.is_number()) return !numbers || numbers->contains(value.dump());
+    if (value.is_number()) return !numbers || numbers->contains(Decimal::parse(value.dump()).text());
     if (value.is_string()) {
       const auto& text = value.get_ref<const std::string&>();
       const auto characters = static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !text::continues_character(c); }));

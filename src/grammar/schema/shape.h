@@ -46,12 +46,19 @@ struct Shape {
   Conjunction arrays;   ///< schemas with prefixItems or items
   Conjunction objects;  ///< schemas with properties, patternProperties or additionalProperties
   Conjunction contained, names;
-  std::vector<std::string> required;  ///< in the order of the schemas
-  std::set<std::string> forbidden;    ///< names that members must not have
+  std::vector<std::string> required;     ///< in the order of the schemas, each once
+  std::set<std::string> required_names;  ///< the same
+  std::set<std::string> forbidden;       ///< names that members must not have
 
-  bool requires_member(const std::string& key) const;
+  bool requires_member(const std::string& key) const { return required_names.contains(key); }
   void require_member(const std::string& key);
 };
+
+/// The order of the values that pointers lead to.
+struct ByValue {
+  bool operator()(const SortedJson* a, const SortedJson* b) const { return *a < *b; }
+};
+using ValueSet = std::set<const SortedJson*, ByValue>;
 
 /// Reads schemas into shapes.
 class Shapes {
@@ -70,8 +77,8 @@ class Shapes {
   std::size_t prefix(const Shape& shape) const;
   /// The texts that fit a shape as strings; nothing where lengths alone are limited, or nothing is.
   std::optional<TextAutomaton> texts(const Shape& shape) const;
-  /// The names that members may have; nothing where all may.
-  std::optional<TextAutomaton> names(const Shape& shape) const;
+  /// The names that members may have; nullptr where all may.
+  const TextAutomaton* names(const Shape& shape) const;
   /// The names in some part of which `regex` fits.
   const TextAutomaton& pattern(const std::string& regex) const;
   /// Counts what it took to make an automaton; throws unsupported where a schema takes too much.
@@ -85,6 +92,7 @@ class Shapes {
   void apply(const SortedJson& schema, std::vector<Shape>& shapes) const;
   void apply_any(const SortedJson& schemas, std::vector<Shape>& shapes, bool exclusive) const;
   void apply_dependency(const std::string& key, const SortedJson& dependency, std::vector<Shape>& shapes) const;
+  void count_work(std::size_t steps) const;
   void refuse_many(const SortedJson& schemas, const std::vector<Shape>& shapes) const;
   void require_disjoint(const SortedJson& schemas, const std::vector<std::vector<Shape>>& alternatives) const;
   bool is_disjoint(const Shape& a, const Shape& b, int depth) const;

@@ -123,9 +123,8 @@ class KeywordReader {
 
   void keep_values(std::vector<const SortedJson*> values) const {
     if (shape_.values) {
-      std::erase_if(values, [&](const SortedJson* value) {
-        return std::ranges::none_of(*shape_.values, [&](const SortedJson* other) { return *other == *value; });
-      });
+      const ValueSet others(shape_.values->begin(), shape_.values->end());
+      std::erase_if(values, [&](const SortedJson* value) { return !others.contains(value); });
     }
     shape_.values = std::move(values);
   }
@@ -172,10 +171,8 @@ class KeywordReader {
 
 }  // namespace
 
-bool Shape::requires_member(const std::string& key) const { return std::ranges::find(required, key) != required.end(); }
-
 void Shape::require_member(const std::string& key) {
-  if (!requires_member(key)) required.push_back(key);
+  if (required_names.insert(key).second) required.push_back(key);
 }
 
 void add_keywords(const Document& document, const SortedJson& schema, Shape& shape, Form form) {
