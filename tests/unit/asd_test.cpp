@@ -145,7 +145,7 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_EQ(info.lossless, info.name != "sequential");
   }
   EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "experts", "mtp", "auto", "sequential", "lookup", "suffix",
-                                             "copy", "jacobi", "lookahead", "ngram", "recycle", "model", "window"}));
+                                             "grammar", "copy", "jacobi", "lookahead", "ngram", "recycle", "model", "window"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {
@@ -172,9 +172,10 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 }
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
-  EXPECT_TRUE(contains(error_of("eagle"),
-                       "no drafter 'eagle'; there are none, asd, exit, skip, experts, mtp, auto, sequential, lookup, suffix, copy, jacobi, "
-                       "lookahead, ngram, recycle,"));
+  EXPECT_TRUE(
+      contains(error_of("eagle"),
+               "no drafter 'eagle'; there are none, asd, exit, skip, experts, mtp, auto, sequential, lookup, suffix, grammar, copy, "
+               "jacobi, lookahead, ngram, recycle,"));
   EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, experts, mtp, auto, sequential"));
   EXPECT_TRUE(contains(error_of("asd:q=1"),
                        "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse, refresh"));

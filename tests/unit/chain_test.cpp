@@ -221,8 +221,11 @@ TEST(Chain, LeavesOutWhatCannotBeUsedWhereThatIsAllowed) {
   for (const char* specification : {"copy:no.txt+lookup", "suffix", "lookup+exit:9", "suffix:k=40", "psychic"}) {
     EXPECT_THROW(make_drafter(specification, facts), Error) << specification;
   }
+  facts.corpus = []() -> std::shared_ptr<const Corpus> { fail(Code::out_of_memory, "no memory for it"); };
+  EXPECT_EQ(make_drafter("suffix+lookup", facts, tell)->name(), "lookup");
+  EXPECT_EQ(told.back(), "no memory for it");
   // What is wrong with the machine is no matter of drafters.
-  facts.corpus = []() -> std::shared_ptr<const Corpus> { fail(Code::out_of_memory, "no memory"); };
+  facts.corpus = []() -> std::shared_ptr<const Corpus> { fail(Code::device_lost, "no device any more"); };
   EXPECT_THROW(make_drafter("suffix", facts, tell), Error);
 }
 
