@@ -58,24 +58,33 @@ function samplingOf(random) {
   return sampling;
 }
 
+const formats = [
+  { grammar: 'root ::= ("- " [a-z ]{3,20} "\\n")+' },
+  { json_schema: { type: "object", properties: { name: { type: "string", maxLength: 12 }, certain: { const: "this is certain" } }, required: ["name", "certain"] } },
+];
+
 function requestOf(random, beginnings, drafters) {
   const body = { ...samplingOf(random), seed: random.below(2 ** 31), max_tokens: 1 + random.below(64), draft: random.one(drafters) };
   if (random.happens(0.15)) body.stop = random.one([["\n"], ["return", "  #"], [")", ":"]]);
   if (random.happens(0.1)) body.n = 2;
   const chat = random.happens(0.3);
   if (random.happens(0.2)) Object.assign(body, chat ? { logprobs: true, top_logprobs: random.below(4) } : { logprobs: random.below(4) });
+  if (random.happens(0.2)) {
+    Object.assign(body, random.one(formats));
+    if (random.happens(0.5)) body.draft = random.one(["grammar", "grammar+suffix"]);
+  }
   const prompt = promptOf(random, beginnings);
   if (chat) return { path: "/v1/chat/completions", body: { ...body, messages: [{ role: "user", content: prompt }] } };
   return { path: "/v1/completions", body: { ...body, prompt } };
 }
 
-/** All but those that need a head or experts where the model has none. */
+/** All but those that need a head, experts or a grammar where there is none. */
 async function usableDrafters(base) {
   const usable = [];
   for (const draft of JSON.parse((await get(base, "/props")).text).drafters) {
     const answer = await post(base, "/v1/completions", { prompt: "x", max_tokens: 1, draft });
     if (answer.status === 200) usable.push(draft), await answer.text();
-    else assert.match(await answer.text(), /the model has no (head|experts)/, draft);
+    else assert.match(await answer.text(), /the model has no (head|experts)|the text has no grammar/, draft);
   }
   assert(usable.length > 8, usable.join());
   return usable;
