@@ -147,6 +147,7 @@ check("settings and the conversation survive a reload", async () => {
   const before = await texts(page, ".answer");
   await page.reload();
   await page.waitForSelector(".answer");
+  await page.waitForFunction(() => document.querySelectorAll("#settings [name=draft] option").length > 1); // they come with /props
   assert.deepEqual(await texts(page, ".answer"), before);
   const shown = await page.$$eval("#settings [name]", (all) => Object.fromEntries(all.map(({ name, value }) => [name, value])));
   assert.deepEqual(shown, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)])));
