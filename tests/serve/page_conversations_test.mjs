@@ -125,7 +125,7 @@ check("two tabs keep each other's conversations, and share one that neither is a
   const { page: one, context } = await open({ reply: yes });
   await ask(one, "from one");
   const { page: two } = await open({ context, reply: replies(silence) });
-  const questions = (page, count) => until(`${count} questions`, async () => (await page.$$(".question")).length === count);
+  const questions = (page, count) => until(`${count} questions`, async () => (await page.$$(".question")).length === count, 60);
   const entries = (page, count) => until(`${count} conversations`, async () => (await page.$$("#list .open")).length === count);
   await two.click("#list .open");
   await one.bringToFront();
