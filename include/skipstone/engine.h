@@ -82,8 +82,8 @@ typedef struct skipstone_engine_params {
    * SKIPSTONE_INVALID_ARGUMENT, listing what exists, for other names and types. */
   const char* synthetic;
   /* Device memory, in bytes, that the engine and its sessions together never pass: planned against, and SKIPSTONE_OUT_OF_MEMORY with the
-   * numbers where more would be needed; experts in host memory (experts_on_host) are not counted. It is one limit for all of `devices`, of a job's ranks for the first one's part. Memory that
-   * drivers keep of their own is not counted. 0: what the device has. */
+   * numbers where more would be needed. It is one limit for all of `devices`, of a job's ranks for the first one's part. Memory that drivers
+   * keep of their own is not counted, nor are experts in host memory (experts_on_host). 0: what the device has. */
   uint64_t memory_limit;
   /* skipstone/vulkan.h: the device of the program itself; `device`, `validation` and `low_priority` do not matter then. NULL: one of the
    * engine's own. The struct is read during the call alone. */
@@ -117,8 +117,8 @@ typedef struct skipstone_engine_params {
    * SKIPSTONE_INVALID_ARGUMENT for a file without a head, the head of another model, and models that have one. */
   const char* mtp_path;
   /* Mixtures of experts: of how many layers, from the first one on, the experts stay in host memory, where the device reads them; the text
-   * is the same. More than the model has: all. Default -1: the fewest with which the model fits its devices and memory_limit.
-   * SKIPSTONE_INVALID_ARGUMENT where it is above 0 and the model has no experts. */
+   * is the same. More than the model has: all; a model without experts is warned of. Default -1: the fewest with which the model fits its
+   * devices and memory_limit. */
   int32_t experts_on_host;
 } skipstone_engine_params;
 
@@ -172,8 +172,7 @@ typedef struct skipstone_engine_info {
  * free it too, "recurrent_states": slots of their states, "prefixes": {"pages", "sliding_pages", "recurrent_pages", "recurrent_states",
  * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "batched": batched over several sessions,
  * "prompt", "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held" and
- * "host_held": bytes now}. To be
- * freed with skipstone_string_free(). */
+ * "host_held": bytes now}. To be freed with skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);

@@ -107,8 +107,9 @@ typedef struct skipstone_session_params {
    * The length of the prompt makes them those of OpenAI's API, which look at the answer alone. -1, the default: at the last ones. */
   int64_t penalty_begin;
   /* What every continuation fits, from its first token to its end; sessions keep what they need of it. Other tokens are as if the model gave
-   * them no chance, whatever the drafter. NULL: anything. Not with `sampler` or `ignore_end`. SKIPSTONE_UNSUPPORTED where the model has no
-   * token that ends a text. */
+   * them no chance, whatever the drafter. NULL: anything. Not with `sampler`, `ignore_end` or synthetic acceptance. SKIPSTONE_UNSUPPORTED where
+   * the model has no token that ends a text; SKIPSTONE_INVALID_ARGUMENT of a generation without a prompt where the last continuation does
+   * not fit. */
   struct skipstone_grammar* grammar;
 } skipstone_session_params;
 

@@ -13,11 +13,9 @@
 #include "chat/output/markers.h"
 #include "chat/output/output_format.h"
 #include "engine/engine_state.h"
-#include "grammar/gbnf.h"
 #include "grammar/grammar.h"
-#include "grammar/regex.h"
+#include "grammar/notations.h"
 #include "grammar/schema/keywords.h"
-#include "grammar/schema/schema.h"
 #include "json/json.h"
 
 namespace skipstone::api {

@@ -46,6 +46,11 @@ std::size_t boundary(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0u) != 0x80u; }));
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -1,4 +1,4 @@
-// Text that came from outside (a file, a name, an argument), made safe to show to people.
+// Text as people see it: its width, and what came from outside (a file, a name, an argument) made safe to show.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,9 @@
 #include <string_view>
 
 namespace skipstone {
+
+/// Characters of UTF-8, which are bytes that begin one.
+std::size_t characters(std::string_view text);
 
 /// Control characters, bidirectional overrides and bytes that are not UTF-8 become escapes (\n, \x1b, \u{202e}); the rest stays.
 /// The result is one line of valid UTF-8 that moves no cursor; escaping it again changes nothing.

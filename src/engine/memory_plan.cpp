@@ -108,17 +108,9 @@ std::string limit_text(const vk::MemoryAccount& account) {
 
 namespace {
 
-/// With the working memory also where no limit is set: a model that just fits the device by moving experts leaves nothing else free.
-bool fits_well_alone(std::uint64_t total, const vk::Device& device) { return limited(total) <= available_alone_to(device, 1); }
-bool fits_well_now(std::uint64_t total, const vk::Device& device) { return limited(total) <= available_to(device, 1); }
-
-bool fits_alone(std::uint64_t total, const vk::Device& device) {
-  return total <= available_alone_to(device, 1) && limited(total) <= device.memory_account().left_beside(device.memory_allocated());
-}
-
-bool fits_now(std::uint64_t total, const vk::Device& device) {
-  return total <= available_to(device, 1) && limited(total) <= device.memory_account().left();
-}
+// With the working memory, also where no limit is set: what just fits leaves nothing else free.
+bool fits_alone(std::uint64_t total, const vk::Device& device) { return limited(total) <= available_alone_to(device, 1); }
+bool fits_now(std::uint64_t total, const vk::Device& device) { return limited(total) <= available_to(device, 1); }
 
 /// Whether `total` bytes fit the device, once others of its account have left where that helps.
 bool make_room_for(std::uint64_t total, const vk::Device& device) {
@@ -150,8 +142,8 @@ void keep_experts_on_host(model::WeightLayout& layout, std::optional<std::uint32
   const auto choose = [&](bool (*fits)(std::uint64_t, const vk::Device&)) {
     return choose_experts_on_host(layout, asked, [&](std::uint32_t layers) { return fits(total_with(layers), device); });
   };
-  std::uint32_t layers = choose(fits_well_alone);
-  if (!asked && layout.leading_experts() > 0 && !make_room_for(total_with(layers), device)) layers = choose(fits_well_now);
+  std::uint32_t layers = choose(fits_alone);
+  if (!asked && layout.leading_experts() > 0 && !make_room_for(total_with(layers), device)) layers = choose(fits_now);
   layout.keep_experts_on_host(layers);
 }
 

@@ -146,8 +146,7 @@ speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::u
   if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
   speculation::Sequence& sequence = drawn ? static_cast<speculation::Sequence&>(*drawn) : s.sequence;
   if (s.constraint) {
-    const std::span prompts = text.prompts();
-    s.constraint->begin(!tokens.empty() ? prompt_end : prompts.empty() ? 0 : prompts.back().end);
+    s.constraint->begin(tokens.empty() ? text.last_prompt_end() : prompt_end);
     if (tokens.empty() && !s.constraint->fits(text.tokens()))
       fail(Code::invalid_argument,
            "the continuation so far does not fit the grammar, so it cannot continue; give a prompt to begin another");

@@ -75,12 +75,11 @@ struct Session::State {
   /// Null without a grammar.
   std::unique_ptr<GrammarConstraint> make_constraint() const {
     if (!as_given.grammar) return nullptr;
-    if (!as_given.synthetic_acceptance.empty())
-      fail(Code::invalid_argument, "a grammar ends its texts, and with synthetic acceptance none ends; leave one of both out");
-    if (as_given.sampling.rule || as_given.ignore_end) {
-      fail(Code::invalid_argument, "a grammar ends its texts and masks their tokens; it does not go with {}",
-           as_given.ignore_end ? "ends that are ignored" : "a sampler of the caller's");
-    }
+    const char* const other = as_given.ignore_end                      ? "ends that are ignored"
+                              : !as_given.synthetic_acceptance.empty() ? "synthetic acceptance, with which no text ends"
+                              : as_given.sampling.rule                 ? "a sampler of the caller's"
+                                                                       : nullptr;
+    if (other != nullptr) fail(Code::invalid_argument, "a grammar ends its texts and masks their tokens; it does not go with {}", other);
     const text::Tokenizer& tokenizer = engine->tokenizer();
     return std::make_unique<GrammarConstraint>(as_given.grammar,
                                                engine->state().caches.token_bytes.of(tokenizer, as_given.grammar->markers()), tokenizer);

@@ -6,7 +6,7 @@
 
 #include "base/escape.h"
 #include "base/status.h"
-#include "grammar/gbnf.h"
+#include "grammar/notations.h"
 #include "text/utf8.h"
 
 namespace skipstone::grammar {

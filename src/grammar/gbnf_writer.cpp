@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/status.h"
-#include "grammar/gbnf.h"
+#include "grammar/notations.h"
 #include "text/utf8.h"
 
 namespace skipstone::grammar {

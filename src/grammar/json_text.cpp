@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "grammar/regex.h"
+#include "grammar/notations.h"
 #include "json/json.h"
 #include "text/utf8.h"
 

@@ -1,11 +1,10 @@
-#include "grammar/regex.h"
-
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/escape.h"
 #include "base/status.h"
+#include "grammar/notations.h"
 #include "text/utf8.h"
 
 namespace skipstone::grammar {

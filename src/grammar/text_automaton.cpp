@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "grammar/regex.h"
+#include "grammar/notations.h"
 #include "text/utf8.h"
 
 namespace skipstone::grammar {

@@ -56,6 +56,7 @@ class Generation {
   bool round_at_once(const PassProposal& proposal);
   void draft(const PassProposal& proposal);
   void verify(const SharedSource& source = nullptr);
+  TokenTree usable(const TokenTree& drafts, std::uint32_t most_rows) const;
   std::uint32_t block_rows() const;
   void walk();
   void count();
@@ -146,10 +147,15 @@ void Generation::take_round(const NoDrafts&) {
   verify();
 }
 
+/// What of proposed drafts may be accepted: nothing that does not fit or follows the text's end, and no more than there is room for.
+TokenTree Generation::usable(const TokenTree& drafts, std::uint32_t most_rows) const {
+  const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(most_rows, room()) - 1);
+  const TokenTree fitting = limits_.fitting ? limits_.fitting(text_.tokens(), drafts) : drafts;
+  return fitting.pruned(most_rows, most_depth, [this](Token token) { return ends(token); });
+}
+
 void Generation::take_round(const TreeProposal& proposal) {
-  const std::uint32_t rows = std::min(bounds_.rows, bounds_.context - sequence_.committed());
-  const TokenTree fitting = limits_.fitting ? limits_.fitting(text_.tokens(), proposal.tree) : proposal.tree;
-  tree_ = fitting.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
+  tree_ = usable(proposal.tree, std::min(bounds_.rows, bounds_.context - sequence_.committed()));
   for (const Token token : tree_.tokens().subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
   verify();
 }
@@ -198,12 +204,8 @@ std::uint32_t Generation::block_rows() const {
 
 /// The rows of a block side by side; the row with the most accepted drafts, the first among equals, becomes tree_.
 void Generation::take_round(const BlockProposal& proposal) {
-  const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(bounds_.rows - 1, room() - 1));
   for (const std::vector<Token>& drafts : proposal.rows) {
-    const TokenTree chain = TokenTree::chain(pending(), drafts);
-    const TokenTree row = (limits_.fitting ? limits_.fitting(text_.tokens(), chain) : chain).pruned(~0u, most_depth, [this](Token token) {
-      return ends(token);
-    });
+    const TokenTree row = usable(TokenTree::chain(pending(), drafts), bounds_.rows);
     if (row.drafts() > 0) block_.emplace_back(row.tokens().begin(), row.tokens().end());
   }
   if (block_.empty()) return take_round(NoDrafts{});
@@ -370,17 +372,8 @@ Outcome Generation::run() {
     // The first token is the prompt's; the host's work between passes is that of plain decoding, but for trials of other sets.
     if (const auto pass = plain_.seconds_per_token(); pass && outcome_.tokens.size() > 1)
       stats.plain_seconds = *pass * static_cast<double>(outcome_.tokens.size() - 1) + std::max(0.0, stats.host_seconds() - trial_seconds_);
-    const SequenceTimes after = sequence_.times();
-    stats.device_seconds = after.device_seconds - before.device_seconds;
-    stats.remote_seconds = after.remote_seconds - before.remote_seconds;
-    stats.pipelined_seconds = after.pipelined_seconds - before.pipelined_seconds;
-    stats.pipelined_drafts = after.pipelined_drafts - before.pipelined_drafts;
-    stats.experts = after.experts - before.experts;
-    DrafterReport report = drafter_.report();
-    stats.plan = std::move(report.plan);
-    stats.skipped_sublayers = report.skipped_sublayers;
-    stats.explanation = std::move(report.explanation);
-    stats.by_strategy = std::move(report.strategies);
+    stats.take(before, sequence_.times());
+    stats.take(drafter_.report());
   }
   stats.generated_tokens = outcome_.tokens.size();
   return std::move(outcome_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace skipstone::speculation {
 
@@ -25,6 +26,21 @@ void Stats::count_round(const std::string& proposer, std::uint64_t all_drafts, s
     ++by_position[i].drafted;
     if (i < accepted_drafts) ++by_position[i].accepted;
   }
+}
+
+void Stats::take(const SequenceTimes& begin, const SequenceTimes& end) {
+  device_seconds = end.device_seconds - begin.device_seconds;
+  remote_seconds = end.remote_seconds - begin.remote_seconds;
+  pipelined_seconds = end.pipelined_seconds - begin.pipelined_seconds;
+  pipelined_drafts = end.pipelined_drafts - begin.pipelined_drafts;
+  experts = end.experts - begin.experts;
+}
+
+void Stats::take(DrafterReport report) {
+  plan = std::move(report.plan);
+  skipped_sublayers = report.skipped_sublayers;
+  explanation = std::move(report.explanation);
+  by_strategy = std::move(report.strategies);
 }
 
 }  // namespace skipstone::speculation

@@ -52,6 +52,10 @@ struct Stats {
   /// Counts a round of `proposer`: `height` is how many drafts follow each other in it, of which the first `accepted` were right.
   void count_round(const std::string& proposer, std::uint64_t all_drafts, std::uint32_t height, std::uint32_t accepted_drafts);
 
+  /// The sequence's times from the generation's begin to its end, and what the drafter says of itself then.
+  void take(const SequenceTimes& begin, const SequenceTimes& end);
+  void take(DrafterReport report);
+
   double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
   double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
   double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }

@@ -36,6 +36,8 @@ class TokenHistory {
   std::uint32_t committed_size() const { return static_cast<std::uint32_t>(committed_); }
   /// Of the committed tokens, in order; none is empty, none begins at the end of another.
   const std::vector<Prompt>& prompts() const { return prompts_; }
+  /// Where the last continuation begins, also after a rollback into it; 0 without any prompt.
+  std::size_t last_prompt_end() const { return prompts_.empty() ? 0 : prompts_.back().end; }
   /// Whether the committed token at `position` belongs to a continuation: a decoding pass wrote its keys and values.
   bool is_continuation(std::size_t position) const {
     return std::ranges::none_of(prompts_, [&](const Prompt& prompt) { return position >= prompt.begin && position < prompt.end; });

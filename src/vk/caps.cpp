@@ -245,9 +245,9 @@ Tier Caps::tier() const {
   return cooperative_matrix.exists() ? Tier::cooperative_matrix : Tier::fp16;
 }
 
-bool Caps::shares_system_memory() const {
-  return is_cpu() || kind == DeviceKind::integrated || std::ranges::all_of(heaps, &Heap::device_local);
-}
+bool Caps::has_host_heap() const { return !std::ranges::all_of(heaps, &Heap::device_local); }
+
+bool Caps::shares_system_memory() const { return is_cpu() || kind == DeviceKind::integrated || !has_host_heap(); }
 
 std::uint64_t Caps::device_bytes() const {
   std::uint64_t bytes = 0;

@@ -62,6 +62,8 @@ struct Caps {
   bool has_extension(std::string_view extension) const;
   bool is_cpu() const { return kind == DeviceKind::cpu; }
   std::uint64_t device_bytes() const;  ///< size of the largest device-local heap
+  /// Whether there is memory that is not the device's own, in a heap apart.
+  bool has_host_heap() const;
   /// The device's memory is the system's: that of CPUs, integrated GPUs, and devices without memory of another kind. `unified_memory` does
   /// not say it, for cards with a resizable BAR have that too.
   bool shares_system_memory() const;

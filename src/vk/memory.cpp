@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <span>
 
 #include "base/status.h"
 #include "vk/vulkan_state.h"
@@ -122,12 +121,6 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   return nullptr;
 }
 
-/// Whether memory that is not the device's own is in a heap apart, as Role::host_weights wants it.
-bool has_host_heap(const DeviceState& device) {
-  const std::span heaps(device.memory.memoryHeaps, device.memory.memoryHeapCount);
-  return !std::ranges::all_of(heaps, [](const VkMemoryHeap& heap) { return (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0; });
-}
-
 /// Bytes of each heap that are free now, as far as the driver says.
 std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
@@ -137,13 +130,23 @@ std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
   std::vector<std::uint64_t> available;
   for (std::uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
     const std::uint64_t bytes = device.memory_budget ? budget.heapBudget[i] : device.caps.heaps[i].bytes;
-    const bool local_heap = (device.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+    const bool local_heap = device.caps.heaps[i].device_local;
     const std::uint64_t own =
-        (local_heap ? device.allocated.load() : 0) + (local_heap != has_host_heap(device) ? device.allocated_on_host.load() : 0);
+        (local_heap ? device.allocated.load() : 0) + (local_heap != device.caps.has_host_heap() ? device.allocated_on_host.load() : 0);
     const std::uint64_t used = device.memory_budget ? budget.heapUsage[i] : own;
     available.push_back(bytes - std::min(used, bytes));
   }
   return available;
+}
+
+/// Of the heaps that are device-local, or of the others.
+std::uint64_t most_available(const DeviceState& device, bool local_heaps) {
+  const std::vector<std::uint64_t> available = available_in_heaps(device);
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < available.size(); ++i) {
+    if (device.caps.heaps[i].device_local == local_heaps) most = std::max(most, available[i]);
+  }
+  return most;
 }
 
 [[noreturn]] void fail_out_of_memory(const DeviceState& device, const RoleRow& row, std::uint64_t bytes) {
@@ -182,22 +185,10 @@ Block::~Block() {
   device->release(allocated, on_host);
 }
 
-std::uint64_t Device::memory_available() const {
-  const std::vector<std::uint64_t> available = available_in_heaps(*state_);
-  std::uint64_t most = 0;
-  for (std::size_t i = 0; i < available.size(); ++i) {
-    if ((state_->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) most = std::max(most, available[i]);
-  }
-  return most;
-}
+std::uint64_t Device::memory_available() const { return most_available(*state_, true); }
 
 std::optional<std::uint64_t> Device::host_memory_available() const {
-  const std::vector<std::uint64_t> available = available_in_heaps(*state_);
-  std::optional<std::uint64_t> most;
-  for (std::size_t i = 0; i < available.size(); ++i) {
-    if ((state_->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) most = std::max(most.value_or(0), available[i]);
-  }
-  return most;
+  return state_->caps.has_host_heap() ? std::optional(most_available(*state_, false)) : std::nullopt;
 }
 
 Slice Slice::part(std::uint64_t at, std::uint64_t length) const {

@@ -16,10 +16,8 @@
 #include "fixtures/tiny_model.h"
 #include "gpu/test_device.h"
 #include "grammar/answer.h"
-#include "grammar/gbnf.h"
 #include "grammar/grammar.h"
-#include "grammar/regex.h"
-#include "grammar/schema/schema.h"
+#include "grammar/notations.h"
 
 namespace skipstone::engine {
 namespace {

@@ -5,9 +5,7 @@
 #include "base/status.h"
 #include "fixtures/temporary_directory.h"
 #include "fuzz/readers.h"
-#include "grammar/gbnf.h"
-#include "grammar/regex.h"
-#include "grammar/schema/schema.h"
+#include "grammar/notations.h"
 #include "grammar/token_masks.h"
 
 namespace skipstone::fuzz {

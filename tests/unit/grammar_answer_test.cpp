@@ -5,7 +5,7 @@
 
 #include "grammar/answer.h"
 #include "grammar/automaton.h"
-#include "grammar/regex.h"
+#include "grammar/notations.h"
 
 namespace skipstone::grammar {
 namespace {

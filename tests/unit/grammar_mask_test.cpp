@@ -6,7 +6,6 @@
 
 #include "grammar/token_masks.h"
 #include "grammar_fixture.h"
-#include "grammar_vocabulary.h"
 
 namespace skipstone::grammar {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fuzz/mutator.h"
-#include "grammar/gbnf.h"
+#include "grammar/notations.h"
 #include "grammar_fixture.h"
 #include "json/json.h"
 #include "json/parse_json.h"

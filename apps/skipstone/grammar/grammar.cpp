@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/escape.h"
 #include "base/status.h"
 #include "commands.h"
 #include "json/json.h"
@@ -36,9 +37,8 @@ skipstone::Grammar make_grammar(const GrammarCommand& options, bool any_form) {
 std::string place_of(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const std::size_t line_begin = before.rfind('\n') + 1;  // 0 where there is none
-  const auto characters =
-      std::ranges::count_if(before.substr(line_begin), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-  return fmt::format("byte {}, line {}, column {}", offset + 1, std::ranges::count(before, '\n') + 1, characters + 1);
+  return fmt::format("byte {}, line {}, column {}", offset + 1, std::ranges::count(before, '\n') + 1,
+                     skipstone::characters(before.substr(line_begin)) + 1);
 }
 
 /// Why a text does not fit; "" where it does.

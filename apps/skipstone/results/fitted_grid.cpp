@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/escape.h"
 #include "base/platform/console.h"
 #include "results/formats.h"
 #include "terminal/wrap.h"
@@ -16,11 +17,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t width_of_pipes = 100;
 
-/// Characters, not bytes.
-std::size_t first_line_width(std::string_view text) {
-  text = text.substr(0, text.find('\n'));
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
+std::size_t first_line_width(std::string_view text) { return skipstone::characters(text.substr(0, text.find('\n'))); }
 
 /// The keys, and the columns from `first` up to `end`.
 Rows part_of(const Rows& rows, std::size_t keys, std::size_t first, std::size_t end) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/escape.h"
 #include "base/output_file.h"
 #include "base/status.h"
 #include "json/json.h"
@@ -68,11 +69,6 @@ std::vector<std::string> names_of(const Json& record) {
   std::vector<std::string> names;
   for (const auto& [name, value] : record.items()) names.push_back(name);
   return names;
-}
-
-/// The width in characters, not bytes: "±" is one.
-std::size_t text_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 template <typename Action>
@@ -147,13 +143,13 @@ std::string cell(const std::string& text) {
 std::string grid(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
   std::vector<std::size_t> widths(rows.front().size(), 3);
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], text_width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], skipstone::characters(row[i]));
   }
   std::string text;
   for (const auto& row : rows) {
     text += '|';
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - text_width(row[i]), ' ');
+      const std::string padding(widths[i] - skipstone::characters(row[i]), ' ');
       text += i < left ? fmt::format(" {}{} |", row[i], padding) : fmt::format(" {}{} |", padding, row[i]);
     }
     text += '\n';

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/escape.h"
 #include "json/json.h"
 #include "serve/json_text.h"
 
@@ -172,7 +173,7 @@ std::vector<std::size_t> offsets_of(const std::vector<TokenLogprobs>& tokens, st
   std::vector<std::size_t> offsets;
   for (const TokenLogprobs& token : tokens) {
     offsets.push_back(offset);
-    offset += characters(token.token);
+    offset += skipstone::characters(token.token);
   }
   return offsets;
 }
@@ -208,7 +209,8 @@ void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::v
   keep(piece, logprobs);
   Choice& choice = choice_at(index);
   const std::vector<std::size_t> offsets = offsets_of(logprobs, choice.offset);
-  if (request_.echo && !std::exchange(choice.echoed, true)) choice.offset = characters(piece.text);  // its special tokens have no text
+  if (request_.echo && !std::exchange(choice.echoed, true))
+    choice.offset = skipstone::characters(piece.text);  // its special tokens have no text
   choice.text += piece.text;
   if (!stream()) {
     choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/escape.h"
 #include "base/status.h"
 #include "json/parse_json.h"
 #include "options/sampling.h"
@@ -200,9 +201,10 @@ constexpr Field fields[] = {
        if (!v.is_object()) refuse(n, "'metadata' has to be an object, not {}", name_of(v));
        if (v.size() > most_metadata) refuse(n, "'metadata' has {} pairs; {} are possible", v.size(), most_metadata);
        for (const auto& [key, value] : v.items()) {
-         if (characters(key) > most_metadata_key) refuse(n, "a key of 'metadata' has more than {} characters", most_metadata_key);
+         if (skipstone::characters(key) > most_metadata_key)
+           refuse(n, "a key of 'metadata' has more than {} characters", most_metadata_key);
          if (!value.is_string()) refuse(n, "a value of 'metadata' has to be a text, not {}", name_of(value));
-         if (characters(value.get_ref<const std::string&>()) > most_metadata_value)
+         if (skipstone::characters(value.get_ref<const std::string&>()) > most_metadata_value)
            refuse(n, "a value of 'metadata' has more than {} characters", most_metadata_value);
        }
      }},

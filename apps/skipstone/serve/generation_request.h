@@ -16,6 +16,9 @@
 
 namespace cli::serve {
 
+/// The API form of a request and of its answer.
+enum class Form { chat, completion, responses, messages };
+
 /// Values of absent fields.
 struct RequestDefaults {
   skipstone_session_params sampling = default_sampling();

@@ -9,8 +9,7 @@
 
 namespace cli::serve {
 
-/// The API form of a request and of its answer.
-enum class Form { chat, completion, responses, messages };
+enum class Form;  // generation_request.h
 
 /// Not compiled yet, which may take a while.
 struct TextFormat {

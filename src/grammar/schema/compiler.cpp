@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "grammar/schema/schema.h"
+#include "grammar/notations.h"
 
 namespace skipstone::grammar::schema {
 namespace {

@@ -1,8 +1,8 @@
-#include "grammar/schema/formats.h"
-
 #include <fmt/format.h>
 
 #include <map>
+
+#include "grammar/schema/keywords.h"
 
 namespace skipstone::grammar::schema {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "grammar/schema/formats.h"
+#include "grammar/schema/keywords.h"
 #include "text/utf8.h"
 
 namespace skipstone::grammar::schema {

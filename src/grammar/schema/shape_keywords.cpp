@@ -3,7 +3,6 @@
 #include <map>
 
 #include "base/status.h"
-#include "grammar/schema/formats.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/shape.h"
 #include "json/parse_json.h"
